@@ -1,0 +1,37 @@
+# Two commands set up a fresh machine by themselves: `make quickstart` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup quickstart test lint types pytest bench clean
+
+setup: $(STAMP)
+
+# Installed again whenever what is to be installed changes.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench]'
+	touch $(STAMP)
+
+quickstart: setup
+	$(BIN)/python examples/quickstart.py
+
+test: lint types pytest
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+pytest: setup
+	$(BIN)/pytest -n 2
+
+# One run of every comparison; prints the tables and writes results/benchmarks/*.json, from which the README's come.
+bench: setup
+	$(BIN)/python -m benchmarks.run
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,71 @@
+"""Ranking a batch in chunks of queries, so that no table of all pairs is ever alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from rankshot.ranking.objectives import Settings, on_sides
+from rankshot.ranking.sides import split
+
+BYTES_A_PAIR = 32  # times the size of a score: what one query and one item take while they are ranked
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What ranks what, and how.
+
+    labels       (Q,)  of the queries
+    item_labels  (G,)  of the items
+    leave_out    the items are the queries, and each leaves itself out
+    bound        no query has more relevant items than this
+    """
+
+    labels: Tensor
+    item_labels: Tensor
+    leave_out: bool
+    bound: int
+    settings: Settings
+    memory_budget: int
+
+    def chunk(self, element_size: int) -> int:
+        """How many queries at a time."""
+        return max(1, self.memory_budget // (BYTES_A_PAIR * element_size * len(self.item_labels)))
+
+
+class Ranked(NamedTuple):
+    """losses (Q,); and, where asked for, the gradient of (scale * losses).sum() by the queries and by the items."""
+
+    losses: Tensor
+    by_queries: Tensor | None
+    by_items: Tensor | None
+
+
+def rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None = None) -> Ranked:
+    """Rank `items` (G, D) for every one of `queries` (Q, D), unit vectors both. With `scale` (Q,), gradients too."""
+    losses = queries.new_empty(len(queries))
+    by_queries = None if scale is None else torch.empty_like(queries)
+    by_items = None if scale is None else torch.zeros_like(items)
+    size = plan.chunk(queries.element_size())
+    for start in range(0, len(queries), size):
+        some = slice(start, start + size)
+        scores = queries[some] @ items.T
+        relevant = plan.labels[some, None] == plan.item_labels
+        irrelevant = ~relevant
+        if plan.leave_out:
+            relevant.diagonal(start).fill_(False)
+        sides = split(scores, relevant, irrelevant, plan.bound)
+        if plan.leave_out:
+            scores.diagonal(start).zero_()
+        losses[some], weights = on_sides(sides, scores, plan.settings)
+        if scale is None or by_queries is None or by_items is None:
+            continue
+        weights *= scale[some, None]
+        if plan.leave_out:
+            weights.diagonal(start).zero_()
+        torch.mm(weights, items, out=by_queries[some])
+        by_items.addmm_(weights.T, queries[some])
+    return Ranked(losses, by_queries, by_items)

@@ -1,0 +1,206 @@
+"""mAP-SSVM and mAP-DLM, and the same for every other metric of `ranking`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from rankshot.ranking.metrics import Metric
+from rankshot.ranking.objectives import settings
+from rankshot.ranking.pool import relevant_counts
+
+from .chunked import Plan, rank
+from .unit import unit_vectors
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class RankingLoss(torch.nn.Module):
+    """Every embedding of a batch ranks all others by cosine similarity; the loss optimises all these rankings at once.
+
+    What it optimises: `metric` ("ap", "ndcg", "auc", "rr", "precision@10", or a `ranking.Metric`), directly, by exact
+    loss-augmented inference:
+
+    - framework "dlm": direct loss minimisation, the gradient of the metric itself as epsilon goes to 0. sign +1 moves
+      away from the worst ranking that still scores well, sign -1 towards the best one.
+    - framework "ssvm": a structural SVM, an upper bound of the metric's loss.
+
+    `alpha` weighs the loss-augmented ranking: None is the paper's 10, and 1 for the negative update. `epsilon` weighs
+    the metric within the inference.
+
+    What batches it needs: several classes with two or more images each, in any order and of any size. A query with
+    nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").
+
+    | input          | shape  | what                                                            |
+    |----------------|--------|-----------------------------------------------------------------|
+    | embeddings     | (B, D) | float of any precision; need not be normalised                  |
+    | labels         | (B,)   | integers                                                        |
+    | ref_embeddings | (G, D) | what to rank; without it the batch ranks itself, leave-one-out  |
+    | ref_labels     | (G,)   | integers                                                        |
+
+    Returns a scalar, or (B,) with reduction "none"; float32, or float64 for float64 embeddings. The value is the
+    objective whose gradient is used, not the metric: with alpha other than 1 it may be negative. Watch
+    `ranking.average_precision` to see how training goes.
+
+    Memory: queries are ranked in chunks that take about `memory_budget` bytes, and "mean" and "sum" compute the gradient
+    in the forward pass, so nothing of size B x B is kept. "none" ranks a second time in the backward pass.
+
+    >>> loss = RankingLoss()
+    >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
+    tensor(...)
+    """
+
+    def __init__(
+        self,
+        metric: str | Metric = "ap",
+        framework: str = "dlm",
+        epsilon: float = 1.0,
+        alpha: float | None = None,
+        sign: int = +1,
+        reduction: str = "mean",
+        *,
+        memory_budget: int = 64 * 2**20,
+    ) -> None:
+        super().__init__()
+        self.settings = settings(framework, metric, epsilon, alpha, sign)
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
+        if memory_budget <= 0:
+            raise ValueError(f"memory_budget must be a positive number of bytes, got {memory_budget}")
+        self.reduction = reduction
+        self.memory_budget = memory_budget
+        self._warned = False
+
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        ref_embeddings: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+    ) -> Tensor:
+        labels = _checked("embeddings", embeddings, "labels", labels)
+        if (ref_embeddings is None) != (ref_labels is None):
+            missing = "ref_labels" if ref_labels is None else "ref_embeddings"
+            raise ValueError(f"{missing} is missing: give ref_embeddings and ref_labels, or neither")
+        if ref_embeddings is not None and ref_labels is not None:
+            ref_labels = _checked("ref_embeddings", ref_embeddings, "ref_labels", ref_labels)
+            if ref_embeddings.shape[1] != embeddings.shape[1]:
+                raise ValueError(
+                    f"embeddings have {embeddings.shape[1]} dimensions, but ref_embeddings have {ref_embeddings.shape[1]}"
+                )
+        loss: Tensor = self._rank(embeddings, labels, ref_embeddings, ref_labels)
+        return loss
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # shapes depend on the data, and it is fast as it is
+    def _rank(self, embeddings: Tensor, labels: Tensor, ref_embeddings: Tensor | None, ref_labels: Tensor | None) -> Tensor:
+        with torch.autocast(embeddings.device.type, enabled=False):
+            queries = unit_vectors(embeddings)
+            items = queries if ref_embeddings is None else unit_vectors(ref_embeddings)
+            dtype = torch.promote_types(queries.dtype, items.dtype)
+            counts = relevant_counts(labels, ref_labels)
+            n_items = len(items)
+            n_ranked = n_items - 1 if ref_labels is None else n_items
+            rankable = (counts > 0) & (counts < n_ranked)
+            plan = Plan(
+                labels=labels,
+                item_labels=labels if ref_labels is None else ref_labels,
+                leave_out=ref_labels is None,
+                bound=n_items if _capturing(queries) else self._look(counts, rankable, embeddings, ref_embeddings),
+                settings=self.settings,
+                memory_budget=self.memory_budget,
+            )
+            scale = rankable.to(dtype)
+            if self.reduction == "mean":
+                scale /= scale.sum().clamp(min=1)
+            queries, items = queries.to(dtype), items.to(dtype)
+            ranked = _RankedEach if self.reduction == "none" else _RankedTogether
+            loss: Tensor = ranked.apply(queries, items, plan, scale)  # type: ignore[no-untyped-call]
+            return loss
+
+    def _look(self, counts: Tensor, rankable: Tensor, *embeddings: Tensor | None) -> int:
+        """The most relevant items of any query, and a complaint about what is wrong: all in one wait for the device."""
+        finite = torch.stack([each.isfinite().all() for each in embeddings if each is not None])
+        most, some_rankable, all_finite = torch.stack([counts.max(), rankable.any(), finite.all()]).tolist()
+        if not all_finite:
+            _complain(embeddings)
+        if not some_rankable and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"no query of this batch of {len(counts)} has both a relevant and an irrelevant item: the loss is 0. "
+                "A batch needs two classes or more, one of them with two images or more.",
+                stacklevel=4,
+            )
+        return int(most)
+
+    def extra_repr(self) -> str:
+        framework, metric, epsilon, alpha, sign = self.settings
+        return (
+            f"metric={metric.name!r}, framework={framework!r}, epsilon={epsilon:g}, alpha={alpha:g}, sign={sign:+d}, "
+            f"reduction={self.reduction!r}"
+        )
+
+
+class _RankedTogether(torch.autograd.Function):
+    """One scalar; the gradient is ready when the forward pass ends, and nothing else is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, items: Tensor, plan: Plan, scale: Tensor) -> Tensor:
+        wanted = any(ctx.needs_input_grad[:2])
+        losses, *gradients = rank(queries, items, plan, scale if wanted else None)
+        if wanted:
+            ctx.save_for_backward(*gradients)
+        return torch.dot(losses, scale)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        by_queries, by_items = ctx.saved_tensors
+        return grad * by_queries, grad * by_items, None, None
+
+
+class _RankedEach(torch.autograd.Function):
+    """One loss a query; what each one weighs is known only in the backward pass, which ranks again."""
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, items: Tensor, plan: Plan, scale: Tensor) -> Tensor:
+        ctx.save_for_backward(queries, items)
+        ctx.plan = plan
+        return rank(queries, items, plan).losses * scale
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        queries, items = ctx.saved_tensors
+        ranked = rank(queries, items, ctx.plan, scale=grad)
+        return ranked.by_queries, ranked.by_items, None, None
+
+
+def _checked(name: str, embeddings: Tensor, labels_name: str, labels: Tensor) -> Tensor:
+    """The labels, on the device of the embeddings."""
+    if embeddings.dim() != 2 or 0 in embeddings.shape:
+        raise ValueError(f"{name} must be (images, dimensions) with at least one of each, got {tuple(embeddings.shape)}")
+    if not embeddings.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {embeddings.dtype}")
+    if labels.shape != embeddings.shape[:1]:
+        raise ValueError(
+            f"{labels_name} must be one label for each of {len(embeddings)} {name}, got shape {tuple(labels.shape)}"
+        )
+    if labels.is_floating_point() or labels.is_complex():
+        raise TypeError(f"{labels_name} must be integers, got {labels.dtype}")
+    return labels.to(embeddings.device)
+
+
+def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
+    for name, each in zip(("embeddings", "ref_embeddings"), embeddings, strict=True):
+        if each is not None and not bool(each.isfinite().all()):
+            row, column = (int(place) for place in (~each.isfinite()).nonzero()[0])
+            raise ValueError(f"{name} must be finite, got {float(each[row, column])} in row {row}, column {column}")
+
+
+def _capturing(tensor: Tensor) -> bool:
+    """A CUDA graph is being recorded: nothing may look at the data."""
+    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()

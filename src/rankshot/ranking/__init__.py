@@ -1,0 +1,33 @@
+"""The mathematics: scores and relevance in; metrics, rankings and weights out. Pure functions, torch only."""
+
+from .inference import loss_augmented_ranking, predicted_ranking, true_ranking
+from .metrics import (
+    Metric,
+    auc,
+    average_precision,
+    evaluate,
+    get_metric,
+    loss_table,
+    ndcg,
+    precision_at,
+    reciprocal_rank,
+)
+from .objectives import Objective, dlm, ssvm
+
+__all__ = [
+    "Metric",
+    "Objective",
+    "auc",
+    "average_precision",
+    "dlm",
+    "evaluate",
+    "get_metric",
+    "loss_augmented_ranking",
+    "loss_table",
+    "ndcg",
+    "precision_at",
+    "predicted_ranking",
+    "reciprocal_rank",
+    "ssvm",
+    "true_ranking",
+]

@@ -1,0 +1,66 @@
+"""Validation at the door: what every public function of `ranking` asks of its inputs."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Inputs(NamedTuple):
+    """Checked inputs: scores that are finite everywhere, and the two masks; an item in neither is not ranked."""
+
+    scores: Tensor
+    relevant: Tensor
+    irrelevant: Tensor
+
+
+def checked(scores: Tensor, relevance: Tensor, valid: Tensor | None) -> Inputs:
+    """Scores in a precision to compute with, 0 where not valid, and the masks of the two sides; an error if unfit."""
+    if scores.dim() != 2 or 0 in scores.shape:
+        raise ValueError(f"scores must be (queries, items) with at least one of each, got shape {tuple(scores.shape)}")
+    if not scores.is_floating_point():
+        raise TypeError(f"scores must be floating point, got {scores.dtype}")
+    for name, mask in (("relevance", relevance), ("valid", valid)):
+        if mask is None:
+            continue
+        if mask.dtype != torch.bool:
+            raise TypeError(f"{name} must be a bool tensor, got {mask.dtype}: write {name}.bool() or labels == label")
+        if mask.shape != scores.shape:
+            raise ValueError(f"{name} has shape {tuple(mask.shape)}, but scores have {tuple(scores.shape)}")
+    scores = computable(scores.detach())
+    if valid is None:
+        inputs = Inputs(scores, relevance, ~relevance)
+    else:
+        inputs = Inputs(scores.where(valid, 0.0), relevance & valid, ~relevance & valid)
+    least, most = inputs.scores.aminmax()
+    if not bool((most <= largest_score(scores)) & (least >= -largest_score(scores))):  # written so that nan fails
+        unfit = ~(inputs.scores.abs() <= largest_score(scores))
+        query, item = (int(place) for place in unfit.nonzero()[0])
+        raise ValueError(
+            f"scores must be finite, and at most {largest_score(scores):.3g} in size so that sums do not overflow; "
+            f"got {float(scores[query, item])} for query {query}, item {item} (`valid` can leave items out)"
+        )
+    return inputs
+
+
+def largest_score(scores: Tensor) -> float:
+    """Sums over a ranking of scores up to this size cannot overflow."""
+    return torch.finfo(scores.dtype).max / 8 / scores.shape[1]
+
+
+def computable(values: Tensor) -> Tensor:
+    """float32 or float64: half precisions are widened, since sums over a ranking need the digits."""
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()
+
+
+def check_epsilon(epsilon: float) -> None:
+    if not (epsilon > 0 and math.isfinite(epsilon)):
+        raise ValueError(f"epsilon must be a positive number, got {epsilon}")
+
+
+def check_sign(sign: int) -> None:
+    if sign not in (1, -1):
+        raise ValueError(f"sign must be +1 (positive update) or -1 (negative update), got {sign}")

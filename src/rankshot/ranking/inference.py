@@ -1,0 +1,88 @@
+"""The three rankings of the paper: ground truth, predicted, and loss-augmented, always exact.
+
+Every function takes `(scores, relevance, valid)`, one row a query, and returns one integer an item, its opponents above:
+irrelevant items above a relevant one, relevant items above an irrelevant one; 0 where `valid` is False.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from . import solvers
+from .checks import check_epsilon, check_sign, checked
+from .metrics import Metric, get_metric
+from .sides import Ranking, Sides, predicted, split, truth
+
+SWEEP_AT_MOST = 48  # relevant items; beyond it bisection is faster
+PROGRAMME_BYTES = 64 * 2**20  # of tables alive at once
+
+
+def true_ranking(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
+    """(Q, G) int64: every relevant item above every irrelevant one, whatever the scores.
+
+    >>> true_ranking(torch.tensor([[0.9, 0.5, 0.7]]), torch.tensor([[False, True, True]]))
+    tensor([[2, 0, 0]])
+    """
+    return _items(scores, relevance, valid, truth)
+
+
+def predicted_ranking(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
+    """(Q, G) int64: standard inference, the order of the scores. Equal scores are a mistake: the irrelevant item is above.
+
+    >>> predicted_ranking(torch.tensor([[0.7, 0.5, 0.7]]), torch.tensor([[False, True, True]]))
+    tensor([[0, 1, 1]])
+    """
+    return _items(scores, relevance, valid, predicted)
+
+
+def loss_augmented_ranking(
+    scores: Tensor,
+    relevance: Tensor,
+    valid: Tensor | None = None,
+    *,
+    metric: str | Metric = "ap",
+    epsilon: float = 1.0,
+    sign: int = +1,
+) -> Tensor:
+    """(Q, G) int64: the ranking that maximises F + sign * epsilon * L, with F the score and L the metric's loss.
+
+    With sign +1 it is the worst ranking that still scores well (what to move away from), with -1 the best one.
+    Exact for every metric, sign and epsilon. Of equally good rankings it is the one with more mistakes.
+
+    >>> scores, relevance = torch.tensor([[0.7, 0.5, 0.6]]), torch.tensor([[False, True, True]])
+    >>> loss_augmented_ranking(scores, relevance, epsilon=1.0, sign=-1)  # put right what the scores nearly have right
+    tensor([[2, 0, 0]])
+    """
+    metric = get_metric(metric)
+    check_epsilon(epsilon)
+    check_sign(sign)
+    return _items(scores, relevance, valid, lambda sides: augmented(sides, metric, epsilon, sign))
+
+
+def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Ranking:
+    """Choose the solver: the decoupled ones where they are exact, the dynamic programme elsewhere."""
+    pull = sign * epsilon / 2 * metric.scales(sides) * sides.n_relevant * sides.n_irrelevant
+    relevant, irrelevant = sides.relevant.shape[1], sides.irrelevant.shape[1]
+    if sign > 0 and metric.concave:
+        solve = solvers.sweep if relevant <= SWEEP_AT_MOST else solvers.bisection
+        return solve(sides, pull, metric.step)
+    queries = sides.relevant.shape[0]
+    rows = max(1, PROGRAMME_BYTES // (4 * relevant * (irrelevant + 1)))
+    if rows >= queries:
+        return solvers.programme(sides, pull, metric.step)
+    some = [slice(start, start + rows) for start in range(0, queries, rows)]
+    parts = [solvers.programme(sides.rows(chosen), pull[chosen], metric.step) for chosen in some]
+    return Ranking(
+        torch.cat([part.above_relevant for part in parts]),
+        torch.cat([part.above_irrelevant for part in parts]),
+    )
+
+
+def _items(scores: Tensor, relevance: Tensor, valid: Tensor | None, infer: Callable[[Sides], Ranking]) -> Tensor:
+    sides = split(*checked(scores, relevance, valid))
+    ranking = infer(sides)
+    above = sides.to_items(ranking.above_relevant, ranking.above_irrelevant)
+    return above.contiguous() if valid is None else above.where(valid, 0)

@@ -1,0 +1,141 @@
+"""SSVM and DLM: two rankings become weights on the scores.
+
+The score of a ranking, F = 1 / (P N) * sum over pairs of y_kj (s_k - t_j), is linear in the scores: an item with `above`
+of its `opponents` above it has the weight (opponents - 2 * above) / (P N). So an objective that combines such F is
+`(weights * scores).sum()` plus a constant, its gradient is `weights`, and no graph through the inference is ever needed.
+
+    SSVM:  alpha * F(augmented) - F(truth) + epsilon * L(augmented)             sign +1 only
+    DLM:   sign / epsilon * (alpha * F(augmented) - F(predicted))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .checks import check_epsilon, check_sign, checked
+from .inference import augmented
+from .metrics import Metric, get_metric
+from .sides import Ranking, Sides, predicted, split, truth
+
+
+class Settings(NamedTuple):
+    """What to optimise and how; made by `settings`, which checks it."""
+
+    framework: str
+    metric: Metric
+    epsilon: float
+    alpha: float
+    sign: int
+
+
+class Objective(NamedTuple):
+    """One value a query, and what each score weighs in it; both 0 for a query that cannot be ranked.
+
+    loss     (Q,)    the objective of each query
+    weights  (Q, G)  its gradient by the scores
+    """
+
+    loss: Tensor
+    weights: Tensor
+
+
+class Reference(NamedTuple):
+    """What a framework sets against the loss-augmented ranking: factor * (alpha F(augmented) - F(ranking)) + constant."""
+
+    factor: float
+    ranking: Ranking
+    constant: Tensor | float
+
+
+def ssvm(
+    scores: Tensor,
+    relevance: Tensor,
+    valid: Tensor | None = None,
+    *,
+    metric: str | Metric = "ap",
+    epsilon: float = 1.0,
+    alpha: float | None = None,
+) -> Objective:
+    """Structural SVM: away from the loss-augmented ranking, towards the ground truth. With alpha 1, the structured hinge.
+
+    >>> loss, weights = ssvm(torch.tensor([[0.9, 0.1]]), torch.tensor([[False, True]]), alpha=1.0)
+    >>> loss, weights  # the irrelevant item must come down, the relevant one up
+    (tensor([2.1000]), tensor([[ 2., -2.]]))
+    """
+    return _objective(scores, relevance, valid, settings("ssvm", metric, epsilon, alpha))
+
+
+def dlm(
+    scores: Tensor,
+    relevance: Tensor,
+    valid: Tensor | None = None,
+    *,
+    metric: str | Metric = "ap",
+    epsilon: float = 1.0,
+    alpha: float | None = None,
+    sign: int = +1,
+) -> Objective:
+    """Direct loss minimisation: away from the worst good ranking (sign +1) or towards the best one (sign -1)."""
+    return _objective(scores, relevance, valid, settings("dlm", metric, epsilon, alpha, sign))
+
+
+def settings(
+    framework: str = "dlm",
+    metric: str | Metric = "ap",
+    epsilon: float = 1.0,
+    alpha: float | None = None,
+    sign: int = +1,
+) -> Settings:
+    """Checked, with alpha's default filled in: the paper's 10, and 1 for the negative update."""
+    if framework not in FRAMEWORKS:
+        raise ValueError(f"unknown framework {framework!r}: use one of {', '.join(map(repr, FRAMEWORKS))}")
+    check_epsilon(epsilon)
+    check_sign(sign)
+    if framework == "ssvm" and sign < 0:
+        raise ValueError(f"ssvm has no negative update, got sign {sign}: use sign +1, or the framework 'dlm'")
+    if alpha is None:
+        alpha = 10.0 if sign > 0 else 1.0
+    if not math.isfinite(alpha):
+        raise ValueError(f"alpha must be a finite number, got {alpha}")
+    return Settings(framework, get_metric(metric), epsilon, alpha, sign)
+
+
+def on_sides(sides: Sides, scores: Tensor, chosen: Settings) -> Objective:
+    """The objective where the sides are sorted already; `scores` are those that were split, finite everywhere."""
+    worst = augmented(sides, chosen.metric, chosen.epsilon, chosen.sign)
+    factor, reference, constant = FRAMEWORKS[chosen.framework](sides, worst, chosen)
+    n_relevant, n_irrelevant = sides.n_relevant.to(sides.dtype), sides.n_irrelevant.to(sides.dtype)
+    unit = (factor / (n_relevant * n_irrelevant)).where(sides.rankable, 0.0)
+
+    def weigh(opponents: Tensor, worst_above: Tensor, reference_above: Tensor) -> Tensor:
+        above = reference_above - chosen.alpha * worst_above.to(sides.dtype)
+        return unit * ((chosen.alpha - 1) * opponents + 2 * above)
+
+    weights = sides.to_items(
+        weigh(n_irrelevant, worst.above_relevant, reference.above_relevant),
+        weigh(n_relevant, worst.above_irrelevant, reference.above_irrelevant),
+    )
+    return Objective(torch.linalg.vecdot(weights, scores) + constant, weights)
+
+
+def _ssvm(sides: Sides, worst: Ranking, chosen: Settings) -> Reference:
+    task_loss = chosen.metric.regret(sides, worst).where(sides.rankable, 0.0).squeeze(-1)
+    return Reference(1.0, truth(sides), chosen.epsilon * task_loss)
+
+
+def _dlm(sides: Sides, worst: Ranking, chosen: Settings) -> Reference:
+    return Reference(chosen.sign / chosen.epsilon, predicted(sides), 0.0)
+
+
+FRAMEWORKS: dict[str, Callable[[Sides, Ranking, Settings], Reference]] = {"ssvm": _ssvm, "dlm": _dlm}
+
+
+def _objective(scores: Tensor, relevance: Tensor, valid: Tensor | None, chosen: Settings) -> Objective:
+    inputs = checked(scores, relevance, valid)
+    loss, weights = on_sides(split(*inputs), inputs.scores, chosen)
+    return Objective(loss, weights if valid is None else weights.where(valid, 0.0))

@@ -1,0 +1,132 @@
+"""The two sides of every ranking, sorted: the form in which all inference happens.
+
+Within the relevant items, and within the irrelevant ones, the best order is always the order of the scores. So once both
+sides are sorted, a ranking is just a way to interleave them, and it is told by one integer an item: its *opponents above*
+(irrelevant items above a relevant one, relevant items above an irrelevant one). Either side tells the other's integers;
+`other_side` is that step, in both directions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .checks import largest_score
+from .sorting import sort_rows
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Q rankings of G items each, as two sorted lists of scores.
+
+    relevant         (Q, R)  scores, best first; past a query's end -inf
+    irrelevant       (Q, G)  scores, best first; past a query's end a number far below every score
+    n_relevant       (Q, 1)  how many of the R places are filled, P in the papers; R >= 1
+    n_irrelevant     (Q, 1)  how many of the G places are filled, N in the papers
+    relevant_item    (Q, R)  which item stands at each place; G past the end
+    irrelevant_item  (Q, G)  the same; past the end the items of the other side, and those not ranked
+    """
+
+    relevant: Tensor
+    irrelevant: Tensor
+    n_relevant: Tensor
+    n_irrelevant: Tensor
+    relevant_item: Tensor
+    irrelevant_item: Tensor
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision in which everything is computed: that of the scores."""
+        return self.relevant.dtype
+
+    @property
+    def rankable(self) -> Tensor:
+        """(Q, 1) bool: there is something on both sides."""
+        return (self.n_relevant > 0) & (self.n_irrelevant > 0)
+
+    def rows(self, some: slice) -> Sides:
+        """The same for some of the queries."""
+        return Sides(
+            self.relevant[some],
+            self.irrelevant[some],
+            self.n_relevant[some],
+            self.n_irrelevant[some],
+            self.relevant_item[some],
+            self.irrelevant_item[some],
+        )
+
+    def to_items(self, of_relevant: Tensor, of_irrelevant: Tensor) -> Tensor:
+        """(Q, R), (Q, G) -> (Q, G): one value an item, in the order in which the items came; anything if not ranked."""
+        queries, items = of_irrelevant.shape
+        values = of_irrelevant.new_empty(queries, items + 1)  # one column more, for the places that no item fills
+        values.scatter_(-1, self.irrelevant_item, of_irrelevant)
+        values.scatter_(-1, self.relevant_item, of_relevant)
+        return values[:, :items]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One way to interleave the sorted sides; past a side's end the integers mean nothing.
+
+    above_relevant    (Q, R) int64  n_k: irrelevant items above the k-th relevant one, never falling with k
+    above_irrelevant  (Q, G) int64  m_j: relevant items above the j-th irrelevant one, never falling with j
+    """
+
+    above_relevant: Tensor
+    above_irrelevant: Tensor
+
+
+def split(scores: Tensor, relevant: Tensor, irrelevant: Tensor, bound: int | None = None) -> Sides:
+    """Part the items of every query by the two masks (an item in neither is not ranked), and sort each side.
+
+    Equal scores on one side keep the order in which the items came. `bound` is a number of relevant items that no query
+    exceeds; without it the number is read from the data, which makes an accelerator wait.
+    """
+    queries, items = scores.shape
+    column = torch.arange(items, device=scores.device)
+    far_below = -2 * largest_score(scores)
+    irrelevant_scores, irrelevant_item = sort_rows(scores.where(irrelevant, far_below))
+
+    so_far = relevant.cumsum(-1)
+    n_relevant = so_far[:, -1:]
+    places = max(1, int(n_relevant.max()) if bound is None else min(bound, items))
+    place = (so_far - 1).where(relevant, places)  # one place more, for what is not relevant
+    item = place.new_full((queries, places + 1), items).scatter_(-1, place, column.expand_as(place))[:, :places]
+    past_the_end = column[:places] >= n_relevant
+    relevant_scores = scores.gather(-1, item.clamp(max=items - 1)).masked_fill_(past_the_end, -torch.inf)
+    relevant_scores, order = sort_rows(relevant_scores)
+    return Sides(
+        relevant=relevant_scores,
+        irrelevant=irrelevant_scores,
+        n_relevant=n_relevant,
+        n_irrelevant=irrelevant.sum(-1, keepdim=True),
+        relevant_item=item.gather(-1, order),
+        irrelevant_item=irrelevant_item,
+    )
+
+
+def other_side(above: Tensor, places: int) -> Tensor:
+    """What the opponents have above them: (Q, K) int64 in 0..places -> (Q, places).
+
+    Item j of the other side (counted from 1) stands below exactly those of ours that have fewer than j opponents above:
+
+    >>> other_side(torch.tensor([[0, 2, 2]]), places=3)  # one leads, two stand below the second opponent
+    tensor([[1, 1, 3]])
+    """
+    counts = above.new_zeros(above.shape[0], places + 1)
+    counts.scatter_add_(-1, above, torch.ones_like(above))
+    return counts.cumsum(-1)[:, :places]
+
+
+def truth(sides: Sides) -> Ranking:
+    """Every relevant item above every irrelevant one."""
+    above_relevant = torch.zeros_like(sides.relevant_item)
+    return Ranking(above_relevant, sides.n_relevant.expand(sides.irrelevant.shape))
+
+
+def predicted(sides: Sides) -> Ranking:
+    """The order of the scores. A relevant item stands below every irrelevant one that scores as much: ties are mistakes."""
+    above_relevant = torch.searchsorted(-sides.irrelevant, -sides.relevant, right=True)
+    return Ranking(above_relevant, other_side(above_relevant, sides.irrelevant.shape[1]))
