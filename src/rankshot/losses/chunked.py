@@ -46,6 +46,11 @@ class Ranked(NamedTuple):
 
 def rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None = None) -> Ranked:
     """Rank `items` (G, D) for every one of `queries` (Q, D), unit vectors both. With `scale` (Q,), gradients too."""
+    with torch.autocast(queries.device.type, enabled=False):  # a backward pass may find itself inside one
+        return _rank(queries, items, plan, scale)
+
+
+def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> Ranked:
     losses = queries.new_empty(len(queries))
     by_queries = None if scale is None else torch.empty_like(queries)
     by_items = None if scale is None else torch.zeros_like(items)

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
@@ -156,8 +155,8 @@ class _RankedTogether(torch.autograd.Function):
         return torch.dot(losses, scale)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        _refuse_second_derivative()
         by_queries, by_items = ctx.saved_tensors
         return grad * by_queries, grad * by_items, None, None
 
@@ -172,15 +171,21 @@ class _RankedEach(torch.autograd.Function):
         return rank(queries, items, plan).losses * scale
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        _refuse_second_derivative()
         queries, items = ctx.saved_tensors
         ranked = rank(queries, items, ctx.plan, scale=grad)
         return ranked.by_queries, ranked.by_items, None, None
 
 
+def _refuse_second_derivative() -> None:
+    """With create_graph the gradient would count as a constant, and a second derivative come out wrong."""
+    if torch.is_grad_enabled():
+        raise RuntimeError("RankingLoss cannot be differentiated twice: call backward without create_graph")
+
+
 def _checked(name: str, embeddings: Tensor, labels_name: str, labels: Tensor) -> Tensor:
-    """The labels, on the device of the embeddings."""
+    """The labels, as int64 on the device of the embeddings."""
     if embeddings.dim() != 2 or 0 in embeddings.shape:
         raise ValueError(f"{name} must be (images, dimensions) with at least one of each, got {tuple(embeddings.shape)}")
     if not embeddings.is_floating_point():
@@ -191,7 +196,7 @@ def _checked(name: str, embeddings: Tensor, labels_name: str, labels: Tensor) ->
         )
     if labels.is_floating_point() or labels.is_complex():
         raise TypeError(f"{labels_name} must be integers, got {labels.dtype}")
-    return labels.to(embeddings.device)
+    return labels.to(embeddings.device, torch.int64)
 
 
 def _complain(embeddings: tuple[Tensor | None, ...]) -> None:

@@ -13,6 +13,7 @@ from .metrics import (
     reciprocal_rank,
 )
 from .objectives import Objective, dlm, ssvm
+from .pool import relevance_of
 
 __all__ = [
     "Metric",
@@ -28,6 +29,7 @@ __all__ = [
     "precision_at",
     "predicted_ranking",
     "reciprocal_rank",
+    "relevance_of",
     "ssvm",
     "true_ranking",
 ]

@@ -52,9 +52,9 @@ def loss_augmented_ranking(
     With sign +1 it is the worst ranking that still scores well (what to move away from), with -1 the best one.
     Exact for every metric, sign and epsilon. Of equally good rankings it is the one with more mistakes.
 
-    >>> scores, relevance = torch.tensor([[0.7, 0.5, 0.6]]), torch.tensor([[False, True, True]])
-    >>> loss_augmented_ranking(scores, relevance, epsilon=1.0, sign=-1)  # put right what the scores nearly have right
-    tensor([[2, 0, 0]])
+    >>> scores, relevance = torch.tensor([[0.3, 0.5, 0.6]]), torch.tensor([[False, True, True]])
+    >>> loss_augmented_ranking(scores, relevance, epsilon=1.0)  # the order is right, but not by enough
+    tensor([[0, 1, 1]])
     """
     metric = get_metric(metric)
     check_epsilon(epsilon)
@@ -64,7 +64,7 @@ def loss_augmented_ranking(
 
 def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Ranking:
     """Choose the solver: the decoupled ones where they are exact, the dynamic programme elsewhere."""
-    pull = sign * epsilon / 2 * metric.scales(sides) * sides.n_relevant * sides.n_irrelevant
+    pull = pull_of(sides, metric, epsilon, sign)
     relevant, irrelevant = sides.relevant.shape[1], sides.irrelevant.shape[1]
     if sign > 0 and metric.concave:
         solve = solvers.sweep if relevant <= SWEEP_AT_MOST else solvers.bisection
@@ -79,6 +79,11 @@ def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Rankin
         torch.cat([part.above_relevant for part in parts]),
         torch.cat([part.above_irrelevant for part in parts]),
     )
+
+
+def pull_of(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:
+    """(Q, 1): what the metric's loss weighs against differences of scores, in the units of `solvers`."""
+    return sign * epsilon / 2 * metric.scales(sides) * (sides.n_relevant * sides.n_irrelevant)
 
 
 def _items(scores: Tensor, relevance: Tensor, valid: Tensor | None, infer: Callable[[Sides], Ranking]) -> Tensor:

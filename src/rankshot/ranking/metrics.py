@@ -17,7 +17,7 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -63,6 +63,12 @@ class Metric:
         k = _counting(sides)
         losses = self.loss(k, ranking.above_relevant.to(sides.dtype))
         return losses.where(k <= sides.n_relevant, 0.0).sum(-1, keepdim=True) * self.scales(sides)
+
+    def __reduce__(self) -> tuple[Callable[..., Metric], tuple[object, ...]]:
+        """Metrics that have a name are copied, and sent to other processes, by it: functions cannot be."""
+        if _find(self.name) is self:
+            return get_metric, (self.name,)
+        return Metric, tuple(getattr(self, field.name) for field in fields(self))
 
     def scales(self, sides: Sides) -> Tensor:
         """(Q, 1) the factor of each query; finite also where a side is empty."""
@@ -112,6 +118,7 @@ RECIPROCAL_RANK = Metric(
 )
 
 
+@functools.cache
 def precision_metric(cutoff: int) -> Metric:
     """precision@cutoff: the share of relevant items among the first `cutoff`; fewer items than that count as misses."""
     if cutoff < 1:
@@ -122,7 +129,7 @@ def precision_metric(cutoff: int) -> Metric:
         step=lambda k, n: ((k <= cutoff) & (k + n == cutoff + 1)).to(n.dtype),
         scale=lambda P, N, k: torch.full_like(P, 1 / cutoff),
         best=lambda P: P.clamp(max=cutoff) / cutoff,
-        concave=False,
+        concave=cutoff == 1,
     )
 
 
@@ -133,13 +140,16 @@ def get_metric(metric: str | Metric) -> Metric:
     """The metric of that name: "ap", "ndcg", "auc", "rr", or "precision@10" with any cutoff. A Metric is itself."""
     if isinstance(metric, Metric):
         return metric
-    if isinstance(metric, str):
-        if metric in METRICS:
-            return METRICS[metric]
-        if found := re.fullmatch(r"precision@(\d+)", metric):
-            return precision_metric(int(found[1]))
+    if known := isinstance(metric, str) and _find(metric):
+        return known
     names = ", ".join(repr(name) for name in METRICS)
     raise ValueError(f"unknown metric {metric!r}: use one of {names}, 'precision@K' with a number K, or a Metric")
+
+
+def _find(name: str) -> Metric | None:
+    if found := re.fullmatch(r"precision@(\d+)", name):
+        return precision_metric(int(found[1]))
+    return METRICS.get(name)
 
 
 def loss_table(metric: str | Metric, n_relevant: int, n_irrelevant: int) -> Tensor:

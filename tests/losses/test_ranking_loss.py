@@ -1,0 +1,436 @@
+"""RankingLoss against the paper's formula written out, and everything that a training loop may do to it."""
+
+import itertools
+import pickle
+import warnings
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import METRICS, order_of, pair_table, task_loss
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rankshot import ranking
+from rankshot.losses import RankingLoss
+
+CASES = [("ssvm", +1), ("dlm", +1), ("dlm", -1)]
+
+
+def batch(size=24, classes=5, dimensions=6, seed=0, dtype=torch.float64):
+    """Embeddings of uneven classes in random order, one of them with a single image."""
+    random = torch.Generator().manual_seed(seed)
+    labels = torch.randint(classes, (size,), generator=random)
+    labels[size // 2] = classes + 7  # alone
+    embeddings = torch.randn(size, dimensions, generator=random, dtype=dtype)
+    return embeddings, labels
+
+
+def paper(embeddings, labels, refs=None, ref_labels=None, *, framework, sign, alpha, metric="ap", epsilon=1.0):
+    """The paper's equations, one query at a time: pair table y, P = items ranked, mean over the ranked queries."""
+    losses = []
+    for i in range(len(embeddings)):
+        others = torch.arange(len(embeddings)) != i
+        items, item_labels = (embeddings[others], labels[others]) if refs is None else (refs, ref_labels)
+        relevant = item_labels == labels[i]
+        P, N = int(relevant.sum()), int((~relevant).sum())
+        if P == 0 or N == 0:
+            continue
+        phi = (items @ embeddings[i]) / (items.norm(dim=1) * embeddings[i].norm())
+        fixed = phi.detach()[None], relevant[None]
+        augmented = ranking.loss_augmented_ranking(*fixed, metric=metric, epsilon=epsilon, sign=sign)[0]
+        reference = (ranking.true_ranking if framework == "ssvm" else ranking.predicted_ranking)(*fixed)[0]
+
+        def F(above, phi=phi, relevant=relevant, P=P, N=N):
+            y = pair_table(above, relevant)
+            return (y * (phi[relevant][:, None] - phi[~relevant][None, :])).sum() / (P * N)
+
+        value = alpha * F(augmented) - F(reference)
+        if framework == "dlm":
+            value = sign / epsilon * value
+        else:
+            order = order_of(augmented, relevant, fixed[0][0])
+            value = value + epsilon * task_loss([bool(relevant[item]) for item in order], metric)
+        losses.append(value)
+    return torch.stack(losses).mean()
+
+
+def value_and_gradients(function, *inputs):
+    leaves = [each.clone().requires_grad_() if each.is_floating_point() else each for each in inputs]
+    value = function(*leaves)
+    value.backward()
+    return value.detach(), [leaf.grad for leaf in leaves if leaf.is_floating_point()]
+
+
+@pytest.mark.parametrize("with_references", [False, True], ids=["self", "references"])
+@pytest.mark.parametrize("alpha", [1.0, 10.0])
+@pytest.mark.parametrize(("framework", "sign"), CASES)
+def test_gradient_is_autograd_through_the_paper(framework, sign, alpha, with_references):
+    inputs = batch(seed=1)
+    if with_references:
+        inputs = (*inputs, *batch(size=17, seed=2))
+    for metric, epsilon in itertools.product(METRICS, (0.2, 1.0)):
+        options = {"metric": metric, "framework": framework, "epsilon": epsilon, "alpha": alpha, "sign": sign}
+        value, gradients = value_and_gradients(RankingLoss(**options), *inputs)
+        expected, expected_gradients = value_and_gradients(lambda *x, options=options: paper(*x, **options), *inputs)
+        torch.testing.assert_close(value, expected, atol=1e-9, rtol=0)
+        for mine, theirs in zip(gradients, expected_gradients, strict=True):
+            torch.testing.assert_close(mine, theirs, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(("framework", "sign"), CASES)
+def test_chunks_change_nothing(framework, sign, device):
+    embeddings, labels = (each.to(device) for each in batch(size=150, classes=9, seed=3))
+    refs = [each.to(device) for each in batch(size=70, classes=9, seed=4)]
+    for inputs, reduction in itertools.product([(embeddings, labels), (embeddings, labels, *refs)], ["mean", "sum"]):
+        options = {"framework": framework, "sign": sign, "reduction": reduction}
+        whole = value_and_gradients(RankingLoss(**options), *inputs)
+        for budget in (1, 10**6, 5 * 10**6):
+            value, gradients = value_and_gradients(RankingLoss(**options, memory_budget=budget), *inputs)
+            torch.testing.assert_close(value, whole[0], atol=1e-12, rtol=0)
+            for mine, theirs in zip(gradients, whole[1], strict=True):
+                torch.testing.assert_close(mine, theirs, atol=1e-12, rtol=0)
+
+
+def test_reductions_agree(device):
+    embeddings, labels = (each.to(device) for each in batch(seed=5))
+    weigh = torch.linspace(0.1, 2, len(labels), dtype=torch.float64, device=device)
+    each = RankingLoss(reduction="none")(embeddings, labels)
+    relevance, valid = ranking.relevance_of(labels)
+    rankable = relevance.any(-1) & (valid & ~relevance).any(-1)
+    assert each.shape == labels.shape
+    assert (each[~rankable] == 0).all()
+    assert not rankable.all()
+    assert (each[rankable] != 0).all()
+    mean, by_mean = value_and_gradients(RankingLoss(), embeddings, labels)
+    total, by_sum = value_and_gradients(RankingLoss(reduction="sum"), embeddings, labels)
+    torch.testing.assert_close(mean, each[rankable].mean())
+    torch.testing.assert_close(total, each.sum())
+    torch.testing.assert_close(by_sum[0], by_mean[0] * rankable.sum())
+
+    # Every query's own gradient: the weighted sum through "none" is the weighted sum of the gradients one by one.
+    _, weighted = value_and_gradients(lambda e, y: (RankingLoss(reduction="none")(e, y) * weigh).sum(), embeddings, labels)
+    one_by_one = torch.zeros_like(embeddings)
+    for query in range(len(labels)):
+        one = value_and_gradients(lambda e, y, q=query: RankingLoss(reduction="none")(e, y)[q], embeddings, labels)
+        one_by_one += weigh[query] * one[1][0]
+    torch.testing.assert_close(weighted[0], one_by_one, atol=1e-12, rtol=0)
+
+
+def test_queries_against_references_that_are_themselves_count_themselves():
+    """References are other items, even where they hold the same numbers: nothing is left out by guessing."""
+    embeddings, labels = batch(seed=6)
+    selfless = RankingLoss()(embeddings, labels)
+    with_self = RankingLoss()(embeddings, labels, embeddings.clone(), labels)
+    assert selfless != with_self
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from(METRICS), st.sampled_from(CASES))
+def test_any_order_of_the_batch_gives_the_same(seed, metric, case):
+    framework, sign = case
+    embeddings, labels = batch(seed=seed)
+    loss = RankingLoss(metric=metric, framework=framework, sign=sign)
+    value, (gradient,) = value_and_gradients(loss, embeddings, labels)
+    shuffle = torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))
+    shuffled, (shuffled_gradient,) = value_and_gradients(loss, embeddings[shuffle], labels[shuffle])
+    torch.testing.assert_close(value, shuffled)
+    torch.testing.assert_close(gradient[shuffle], shuffled_gradient)
+    scaled, (by_scaled,) = value_and_gradients(loss, embeddings * 7.0, labels)
+    torch.testing.assert_close(value, scaled)  # cosine: length does not matter …
+    torch.testing.assert_close(gradient, by_scaled * 7.0)
+    torch.testing.assert_close((gradient * embeddings).sum(-1), torch.zeros(len(labels), dtype=torch.float64))  # … at all
+
+
+def test_training_raises_average_precision(device):
+    random = torch.Generator().manual_seed(0)
+    centres = torch.randn(6, 10, generator=random)
+    labels = torch.arange(6).repeat(10).to(device)
+    points = (centres.to(device)[labels] + 1.5 * torch.randn(60, 10, generator=random).to(device)).requires_grad_()
+    relevance, valid = ranking.relevance_of(labels)
+
+    def mean_ap():
+        unit = torch.nn.functional.normalize(points.detach(), dim=-1)
+        return ranking.average_precision(unit @ unit.T, relevance, valid).mean().item()
+
+    start = mean_ap()
+    for loss in (RankingLoss(), RankingLoss(framework="ssvm"), RankingLoss(sign=-1), RankingLoss(metric="ndcg")):
+        with torch.no_grad():
+            points.copy_(centres.to(device)[labels] + 1.5 * torch.randn(60, 10, generator=random).to(device))
+        optimiser = torch.optim.Adam([points], lr=0.05)
+        for _ in range(150):
+            optimiser.zero_grad()
+            loss(points, labels).backward()
+            optimiser.step()
+        assert mean_ap() > max(0.9, start + 0.2), loss
+
+
+@pytest.mark.parametrize("zeros", [1, 5, 24])
+def test_zero_embeddings_are_safe(zeros, device):
+    embeddings, labels = (each.to(device) for each in batch(seed=7))
+    embeddings[:zeros] = 0.0
+    for framework, sign in CASES:
+        for dtype in (torch.float64, torch.float32, torch.bfloat16):
+            value, (gradient,) = value_and_gradients(
+                RankingLoss(framework=framework, sign=sign), embeddings.to(dtype), labels
+            )
+            assert value.isfinite()
+            assert gradient.isfinite().all()
+            assert (gradient[:zeros] == 0).all()
+            if zeros < 24:
+                assert (gradient[zeros:] != 0).any()
+
+
+@pytest.mark.parametrize("size", [1e-38, 1e-25, 1e-10, 1e10, 1e37])
+def test_very_short_and_very_long_embeddings(size):
+    embeddings, labels = batch(seed=8, dtype=torch.float32)
+    expected, (gradient,) = value_and_gradients(RankingLoss(), embeddings, labels)
+    value, (scaled,) = value_and_gradients(RankingLoss(), embeddings * size, labels)
+    assert value.isfinite()
+    assert scaled.isfinite().all()
+    if size > 1e-18:
+        torch.testing.assert_close(value, expected)
+    if 1e-18 < size < 1e30:
+        torch.testing.assert_close(scaled * size, gradient, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_precisions(dtype, device):
+    embeddings, labels = batch(seed=9)
+    embeddings, labels = embeddings.to(device, dtype), labels.to(device)
+    value, (gradient,) = value_and_gradients(RankingLoss(), embeddings, labels)
+    assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
+    assert gradient.dtype == dtype
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    expected, (wide_gradient,) = value_and_gradients(RankingLoss(), embeddings.to(wide), labels)
+    assert torch.equal(value, expected)  # inference happens in float32, whatever came in
+    torch.testing.assert_close(gradient, wide_gradient.to(dtype))
+
+
+def test_references_of_another_precision():
+    embeddings, labels = batch(seed=9)
+    refs, ref_labels = batch(seed=10)
+    value, gradients = value_and_gradients(RankingLoss(), embeddings.bfloat16(), labels, refs, ref_labels)
+    assert value.dtype == torch.float64
+    assert [each.dtype for each in gradients] == [torch.bfloat16, torch.float64]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_under_autocast(dtype, device):
+    embeddings, labels = batch(seed=11, dtype=torch.float32)
+    embeddings, labels = embeddings.to(device), labels.to(device)
+    layer = torch.nn.Linear(6, 4, bias=False).to(device)
+    with torch.autocast(device, dtype=dtype):
+        low = layer(embeddings)
+        loss = RankingLoss()(low, labels)
+        each = RankingLoss(reduction="none")(low, labels)
+    assert low.dtype == dtype
+    assert loss.dtype == torch.float32
+    loss.backward(retain_graph=True)
+    assert layer.weight.grad.isfinite().all()
+    assert torch.equal(loss, RankingLoss()(low.detach().float(), labels))
+    layer.weight.grad = None
+    with torch.autocast(device, dtype=dtype):
+        each.sum().backward()
+    assert layer.weight.grad.isfinite().all()
+
+
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_torch_compile_around_it(backend, device):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4)).to(device)
+    loss = RankingLoss()
+
+    def step(embeddings, labels):
+        return 2 * loss(model(embeddings), labels)
+
+    def gradient_of(function, seed):
+        embeddings, labels = batch(seed=seed, dtype=torch.float32, size=20 + seed)  # the size changes too
+        model.zero_grad()
+        value = function(embeddings.to(device), labels.to(device))
+        value.backward()
+        return value, model[0].weight.grad.clone()
+
+    torch.compiler.reset()
+    compiled_step, compiled_loss = torch.compile(step, backend=backend), torch.compile(loss, backend=backend)
+    for seed in (12, 13):
+        expected = gradient_of(step, seed)
+        torch.testing.assert_close(gradient_of(compiled_step, seed), expected)
+        torch.testing.assert_close(gradient_of(lambda e, y: 2 * compiled_loss(model(e), y), seed), expected)
+
+
+class LargestTensor(TorchDispatchMode):
+    """Remembers the most elements that any operation wrote."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for each in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(each, torch.Tensor):
+                self.elements = max(self.elements, each.numel())
+        return result
+
+
+@pytest.mark.parametrize("classes", [75, 16, 2])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_no_table_of_all_pairs_is_ever_alive(classes, reduction):
+    size = 600
+    embeddings = torch.randn(size, 4).requires_grad_()
+    labels = torch.arange(size) % classes
+    loss = RankingLoss(reduction=reduction, memory_budget=2**20)
+    with LargestTensor() as largest:
+        loss(embeddings, labels).sum().backward()
+    assert largest.elements < size * size / 8
+    with LargestTensor() as largest:
+        RankingLoss(reduction=reduction)(embeddings, labels).sum().backward()
+    assert largest.elements <= size * (size + 1)  # and where one chunk takes all, never a third dimension
+
+
+def test_gradient_goes_only_where_it_is_asked_for():
+    embeddings, labels = batch(seed=14)
+    refs, ref_labels = batch(seed=15)
+    for reduction in ("mean", "none"):
+        loss = RankingLoss(reduction=reduction)
+        moving = refs.clone().requires_grad_()
+        loss(embeddings, labels, moving, ref_labels).sum().backward()
+        queries = embeddings.clone().requires_grad_()
+        loss(queries, labels, refs, ref_labels).sum().backward()
+        assert moving.grad.abs().sum() > 0
+        assert queries.grad.abs().sum() > 0
+        with torch.no_grad():
+            assert not loss(queries, labels).requires_grad
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_second_derivatives_are_refused(reduction):
+    embeddings, labels = batch(seed=16)
+    embeddings.requires_grad_()
+    value = RankingLoss(reduction=reduction)(embeddings, labels).sum()
+    with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
+        torch.autograd.grad(value, embeddings, create_graph=True)
+
+
+class TestBadInput:
+    def test_empty_batch(self):
+        for shape in ((0, 4), (4, 0), (4,), (2, 3, 4)):
+            with pytest.raises(ValueError, match="at least one of each") as error:
+                RankingLoss()(torch.zeros(shape), torch.zeros(shape[:1], dtype=torch.int64))
+            assert str(shape) in str(error.value)
+
+    def test_labels(self):
+        embeddings, labels = batch()
+        with pytest.raises(ValueError, match=r"labels must be one label for each of 24 embeddings, got shape \(23,\)"):
+            RankingLoss()(embeddings, labels[1:])
+        with pytest.raises(ValueError, match=r"got shape \(24, 1\)"):
+            RankingLoss()(embeddings, labels[:, None])
+        with pytest.raises(
+            ValueError, match=r"ref_labels must be one label for each of 24 ref_embeddings, got shape \(3,\)"
+        ):
+            RankingLoss()(embeddings, labels, embeddings, labels[:3])
+        with pytest.raises(TypeError, match=r"labels must be integers, got torch.float32"):
+            RankingLoss()(embeddings, labels.float())
+
+    def test_references(self):
+        embeddings, labels = batch()
+        with pytest.raises(ValueError, match="ref_labels is missing"):
+            RankingLoss()(embeddings, labels, embeddings)
+        with pytest.raises(ValueError, match="ref_embeddings is missing"):
+            RankingLoss()(embeddings, labels, None, labels)
+        with pytest.raises(ValueError, match="embeddings have 6 dimensions, but ref_embeddings have 5"):
+            RankingLoss()(embeddings, labels, embeddings[:, :5], labels)
+
+    def test_embeddings(self, device):
+        embeddings, labels = (each.to(device) for each in batch())
+        with pytest.raises(TypeError, match=r"embeddings must be floating point, got torch.int64"):
+            RankingLoss()(embeddings.long(), labels)
+        for bad in (torch.nan, torch.inf, -torch.inf):
+            wrong = embeddings.clone()
+            wrong[3, 2] = bad
+            with pytest.raises(ValueError, match=f"^embeddings must be finite, got {bad} in row 3, column 2"):
+                RankingLoss()(wrong, labels)
+            with pytest.raises(ValueError, match=f"^ref_embeddings must be finite, got {bad} in row 3, column 2"):
+                RankingLoss()(embeddings, labels, wrong, labels)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"epsilon": 0}, "epsilon must be a positive number, got 0"),
+            ({"epsilon": -2.5}, "epsilon must be a positive number, got -2.5"),
+            ({"framework": "ssvm", "sign": -1}, "ssvm has no negative update, got sign -1"),
+            ({"sign": 0}, "sign must be .* got 0"),
+            ({"metric": "map"}, "unknown metric 'map'"),
+            ({"framework": "svm"}, "unknown framework 'svm'"),
+            ({"reduction": "max"}, "unknown reduction 'max'"),
+            ({"alpha": float("nan")}, "alpha must be a finite number, got nan"),
+            ({"memory_budget": 0}, "memory_budget must be a positive number of bytes, got 0"),
+        ],
+    )
+    def test_options(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            RankingLoss(**options)
+
+    @pytest.mark.parametrize("labels", [[1, 1, 1, 1], [1, 2, 3, 4], [1]], ids=["one class", "all alone", "one image"])
+    @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+    def test_a_batch_that_cannot_be_ranked_is_zero_and_warns_once(self, labels, reduction, device):
+        embeddings = torch.randn(len(labels), 3, device=device, requires_grad=True)
+        loss = RankingLoss(reduction=reduction)
+        for framework_loss in (loss, RankingLoss(framework="ssvm", reduction=reduction)):
+            with pytest.warns(UserWarning, match=f"no query of this batch of {len(labels)} "):
+                value = framework_loss(embeddings, torch.tensor(labels, device=device))
+            assert (value == 0).all()
+            value.sum().backward()
+            assert (embeddings.grad == 0).all()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                framework_loss(embeddings, torch.tensor(labels, device=device)).sum().backward()
+
+
+def test_labels_may_be_any_integers_and_on_any_device(device):
+    embeddings, labels = batch(seed=17)
+    expected = RankingLoss()(embeddings, labels)
+    embeddings = embeddings.to(device)
+    for same in (labels, labels.to(torch.int32), labels.to(torch.uint8), labels * 10**12 - 5):
+        torch.testing.assert_close(RankingLoss()(embeddings, same).cpu(), expected)
+    two = RankingLoss()(embeddings, labels > 2)  # bool: two classes
+    torch.testing.assert_close(two, RankingLoss()(embeddings, (labels > 2).long()))
+
+
+def test_it_says_what_it_is_and_survives_copying():
+    loss = RankingLoss(metric="precision@5", framework="dlm", epsilon=0.5, sign=-1, reduction="sum")
+    expected = "RankingLoss(metric='precision@5', framework='dlm', epsilon=0.5, alpha=1, sign=-1, reduction='sum')"
+    assert repr(loss) == expected
+    assert list(loss.parameters()) == []
+    embeddings, labels = batch(seed=18)
+    default = RankingLoss()
+    copied = pickle.loads(pickle.dumps(default))
+    assert torch.equal(copied(embeddings, labels), default(embeddings, labels))
+
+
+@pytest.mark.gpu
+def test_it_can_be_recorded_in_a_cuda_graph():
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device here")
+    for options in ({}, {"framework": "ssvm"}, {"sign": -1}, {"metric": "ndcg"}):
+        embeddings, labels = (each.cuda() for each in batch(size=64, seed=19, dtype=torch.float32))
+        leaf, loss = embeddings.clone().requires_grad_(), RankingLoss(**options)
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            loss(leaf, labels).backward()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        leaf.grad = None
+        with torch.cuda.graph(graph):
+            value = loss(leaf, labels)
+            value.backward()
+        for seed in (20, 21):
+            fresh, fresh_labels = (each.cuda() for each in batch(size=64, seed=seed, dtype=torch.float32))
+            with torch.no_grad():
+                leaf.copy_(fresh)
+            labels.copy_(fresh_labels)
+            leaf.grad.zero_()
+            graph.replay()
+            expected, (gradient,) = value_and_gradients(loss, fresh, fresh_labels)
+            torch.testing.assert_close(value, expected)
+            torch.testing.assert_close(leaf.grad, gradient)
