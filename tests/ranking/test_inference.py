@@ -12,7 +12,7 @@ from oracles import METRICS, all_interleavings, best_objective, objective_of, or
 from rankshot import ranking
 from rankshot.ranking import inference, solvers
 from rankshot.ranking.metrics import get_metric
-from rankshot.ranking.sides import predicted, split
+from rankshot.ranking.sides import other_side, predicted, split
 
 EPSILONS = (0.03, 0.1, 1.0, 10.0)
 SIZES = [(P, N) for P, N in itertools.product(range(1, 7), repeat=2) if P + N <= 7]
@@ -45,7 +45,7 @@ def solutions(scores, relevance, valid, metric, epsilon, sign):
     decoupled = sign > 0 and metric.concave
     for solver in SOLVERS if decoupled else SOLVERS[-1:]:
         found = solver(sides, pull, metric.step)
-        yield sides.to_items(found.above_relevant, found.above_irrelevant).where(valid, 0)
+        yield sides.to_items(found, other_side(found, scores.shape[1])).where(valid, 0)
 
 
 @pytest.mark.parametrize("levels", [None, 2, 0.4], ids=["no ties", "ties", "all equal"])
@@ -103,10 +103,10 @@ def test_solvers_agree(P, N, metric, device):
         pull = inference.pull_of(sides, metric, epsilon, +1)
         first, *others = (solver(sides, pull, metric.step) for solver in SOLVERS)
         for other in others:
-            mine = sides.to_items(first.above_relevant, first.above_irrelevant)
-            theirs = sides.to_items(other.above_relevant, other.above_irrelevant)
-            rankable = sides.rankable.expand_as(mine)
-            assert torch.equal(mine[rankable], theirs[rankable])
+            filled = torch.arange(first.shape[1], device=device) < sides.n_relevant
+            assert torch.equal(first[filled], other[filled])
+            for past_the_end in (first[~filled], other[~filled]):
+                assert (past_the_end >= sides.n_irrelevant.expand_as(first)[~filled]).all()
 
 
 def test_the_solver_does_not_depend_on_how_many_relevant_items_other_queries_have(device):
@@ -160,8 +160,7 @@ def test_of_equally_good_rankings_mistakes_win(solver, device):
     sides = split(scores, relevance, ~relevance)
     metric = get_metric("auc")
     found = solver(sides, inference.pull_of(sides, metric, epsilon=1.0, sign=+1), metric.step)
-    assert found.above_relevant.tolist() == [[3, 3]]
-    assert found.above_irrelevant[:, :3].tolist() == [[0, 0, 0]]
+    assert found.tolist() == [[3, 3]]
 
 
 def test_equal_scores_on_one_side_keep_the_order_in_which_the_items_came(device):
@@ -270,4 +269,4 @@ def test_predicted_on_sides_needs_no_second_sort(device):
     scores = torch.tensor([[0.3, 0.9, 0.3, -1.0]], device=device)
     relevance = torch.tensor([[True, False, False, True]], device=device)
     sides = split(scores, relevance, ~relevance)
-    assert predicted(sides).above_relevant.tolist() == [[2, 2]]
+    assert predicted(sides).tolist() == [[2, 2]]

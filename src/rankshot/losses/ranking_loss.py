@@ -62,7 +62,7 @@ class RankingLoss(torch.nn.Module):
         sign: int = +1,
         reduction: str = "mean",
         *,
-        memory_budget: int = 64 * 2**20,
+        memory_budget: int = 128 * 2**20,
     ) -> None:
         super().__init__()
         self.settings = settings(framework, metric, epsilon, alpha, sign)

@@ -14,7 +14,7 @@ from torch import Tensor
 from . import solvers
 from .checks import check_epsilon, check_sign, checked
 from .metrics import Metric, get_metric
-from .sides import Ranking, Sides, predicted, split, truth
+from .sides import Sides, other_side, predicted, split, truth
 
 SWEEP_AT_MOST = 48  # relevant items; beyond it bisection is faster
 PROGRAMME_BYTES = 64 * 2**20  # of tables alive at once
@@ -52,7 +52,7 @@ def loss_augmented_ranking(
     With sign +1 it is the worst ranking that still scores well (what to move away from), with -1 the best one.
     Exact for every metric, sign and epsilon. Of equally good rankings it is the one with more mistakes.
 
-    >>> scores, relevance = torch.tensor([[0.3, 0.5, 0.6]]), torch.tensor([[False, True, True]])
+    >>> scores, relevance = torch.tensor([[0.5, 0.6, 0.7]]), torch.tensor([[False, True, True]])
     >>> loss_augmented_ranking(scores, relevance, epsilon=1.0)  # the order is right, but not by enough
     tensor([[0, 1, 1]])
     """
@@ -62,8 +62,8 @@ def loss_augmented_ranking(
     return _items(scores, relevance, valid, lambda sides: augmented(sides, metric, epsilon, sign))
 
 
-def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Ranking:
-    """Choose the solver: the decoupled ones where they are exact, the dynamic programme elsewhere."""
+def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:
+    """(Q, R): by the solver that fits, a decoupled one where it is exact, the dynamic programme elsewhere."""
     pull = pull_of(sides, metric, epsilon, sign)
     relevant, irrelevant = sides.relevant.shape[1], sides.irrelevant.shape[1]
     if sign > 0 and metric.concave:
@@ -74,11 +74,7 @@ def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Rankin
     if rows >= queries:
         return solvers.programme(sides, pull, metric.step)
     some = [slice(start, start + rows) for start in range(0, queries, rows)]
-    parts = [solvers.programme(sides.rows(chosen), pull[chosen], metric.step) for chosen in some]
-    return Ranking(
-        torch.cat([part.above_relevant for part in parts]),
-        torch.cat([part.above_irrelevant for part in parts]),
-    )
+    return torch.cat([solvers.programme(sides.rows(chosen), pull[chosen], metric.step) for chosen in some])
 
 
 def pull_of(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:
@@ -86,8 +82,8 @@ def pull_of(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:
     return sign * epsilon / 2 * metric.scales(sides) * (sides.n_relevant * sides.n_irrelevant)
 
 
-def _items(scores: Tensor, relevance: Tensor, valid: Tensor | None, infer: Callable[[Sides], Ranking]) -> Tensor:
+def _items(scores: Tensor, relevance: Tensor, valid: Tensor | None, infer: Callable[[Sides], Tensor]) -> Tensor:
     sides = split(*checked(scores, relevance, valid))
-    ranking = infer(sides)
-    above = sides.to_items(ranking.above_relevant, ranking.above_irrelevant)
+    above_relevant = infer(sides)
+    above = sides.to_items(above_relevant, other_side(above_relevant, scores.shape[1]))
     return above.contiguous() if valid is None else above.where(valid, 0)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from .checks import checked
-from .sides import Ranking, Sides, predicted, split
+from .sides import Sides, predicted, split
 
 Elementwise = Callable[[Tensor, Tensor], Tensor]
 
@@ -52,16 +52,16 @@ class Metric:
     concave: bool = True
     needs_irrelevant: bool = False
 
-    def value(self, sides: Sides, ranking: Ranking) -> Tensor:
-        """(Q,) what each ranking is worth; nan where there is nothing to rank."""
+    def value(self, sides: Sides, above: Tensor) -> Tensor:
+        """(Q,) what each ranking, n_k (Q, R), is worth; nan where there is nothing to rank."""
         defined = sides.rankable if self.needs_irrelevant else sides.n_relevant > 0
-        worth = self.best(sides.n_relevant.to(sides.dtype)) - self.regret(sides, ranking)
+        worth = self.best(sides.n_relevant.to(sides.dtype)) - self.regret(sides, above)
         return worth.masked_fill(~defined, torch.nan).squeeze(-1)
 
-    def regret(self, sides: Sides, ranking: Ranking) -> Tensor:
+    def regret(self, sides: Sides, above: Tensor) -> Tensor:
         """(Q, 1) the task loss L: what the ranking loses against the ground truth."""
         k = _counting(sides)
-        losses = self.loss(k, ranking.above_relevant.to(sides.dtype))
+        losses = self.loss(k, above.to(sides.dtype))
         return losses.where(k <= sides.n_relevant, 0.0).sum(-1, keepdim=True) * self.scales(sides)
 
     def __reduce__(self) -> tuple[Callable[..., Metric], tuple[object, ...]]:

@@ -20,7 +20,7 @@ from torch import Tensor
 from .checks import check_epsilon, check_sign, checked
 from .inference import augmented
 from .metrics import Metric, get_metric
-from .sides import Ranking, Sides, predicted, split, truth
+from .sides import Sides, predicted, split, truth
 
 
 class Settings(NamedTuple):
@@ -45,10 +45,10 @@ class Objective(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """What a framework sets against the loss-augmented ranking: factor * (alpha F(augmented) - F(ranking)) + constant."""
+    """What a framework sets against the loss-augmented ranking: factor * (alpha F(augmented) - F(above)) + constant."""
 
     factor: float
-    ranking: Ranking
+    above: Tensor
     constant: Tensor | float
 
 
@@ -109,30 +109,28 @@ def on_sides(sides: Sides, scores: Tensor, chosen: Settings) -> Objective:
     """The objective where the sides are sorted already; `scores` are those that were split, finite everywhere."""
     worst = augmented(sides, chosen.metric, chosen.epsilon, chosen.sign)
     factor, reference, constant = FRAMEWORKS[chosen.framework](sides, worst, chosen)
-    n_relevant, n_irrelevant = sides.n_relevant.to(sides.dtype), sides.n_irrelevant.to(sides.dtype)
-    unit = (factor / (n_relevant * n_irrelevant)).where(sides.rankable, 0.0)
-
-    def weigh(opponents: Tensor, worst_above: Tensor, reference_above: Tensor) -> Tensor:
-        above = reference_above - chosen.alpha * worst_above.to(sides.dtype)
-        return unit * ((chosen.alpha - 1) * opponents + 2 * above)
-
-    weights = sides.to_items(
-        weigh(n_irrelevant, worst.above_relevant, reference.above_relevant),
-        weigh(n_relevant, worst.above_irrelevant, reference.above_irrelevant),
-    )
+    alpha, n_relevant, n_irrelevant = chosen.alpha, sides.n_relevant, sides.n_irrelevant
+    unit = (factor / (n_relevant * n_irrelevant).to(sides.dtype)).where(sides.rankable, 0.0)
+    of_relevant = unit * ((alpha - 1) * n_irrelevant + 2 * (reference - alpha * worst.to(sides.dtype)))
+    # The same for the irrelevant items, whose opponents above are running counts of n_k: one running sum for both rankings.
+    passed = sides.irrelevant.new_zeros(len(unit), sides.irrelevant.shape[1] + 1)
+    passed.scatter_add_(-1, reference, torch.full_like(of_relevant, 2.0))
+    passed.scatter_add_(-1, worst, torch.full_like(of_relevant, -2.0 * alpha))
+    of_irrelevant = unit * passed.cumsum(-1)[:, :-1].add_((alpha - 1) * n_relevant)
+    weights = sides.to_items(of_relevant, of_irrelevant)
     return Objective(torch.linalg.vecdot(weights, scores) + constant, weights)
 
 
-def _ssvm(sides: Sides, worst: Ranking, chosen: Settings) -> Reference:
+def _ssvm(sides: Sides, worst: Tensor, chosen: Settings) -> Reference:
     task_loss = chosen.metric.regret(sides, worst).where(sides.rankable, 0.0).squeeze(-1)
     return Reference(1.0, truth(sides), chosen.epsilon * task_loss)
 
 
-def _dlm(sides: Sides, worst: Ranking, chosen: Settings) -> Reference:
+def _dlm(sides: Sides, worst: Tensor, chosen: Settings) -> Reference:
     return Reference(chosen.sign / chosen.epsilon, predicted(sides), 0.0)
 
 
-FRAMEWORKS: dict[str, Callable[[Sides, Ranking, Settings], Reference]] = {"ssvm": _ssvm, "dlm": _dlm}
+FRAMEWORKS: dict[str, Callable[[Sides, Tensor, Settings], Reference]] = {"ssvm": _ssvm, "dlm": _dlm}
 
 
 def _objective(scores: Tensor, relevance: Tensor, valid: Tensor | None, chosen: Settings) -> Objective:

@@ -2,8 +2,9 @@
 
 Within the relevant items, and within the irrelevant ones, the best order is always the order of the scores. So once both
 sides are sorted, a ranking is just a way to interleave them, and it is told by one integer an item: its *opponents above*
-(irrelevant items above a relevant one, relevant items above an irrelevant one). Either side tells the other's integers;
-`other_side` is that step, in both directions.
+(irrelevant items above a relevant one, relevant items above an irrelevant one). One side's integers tell the other's
+(`other_side`), so between sorting and the answer a ranking is (Q, R) int64: n_k, the irrelevant items above the k-th
+relevant one, never falling with k; and no less than all of them past a query's end.
 """
 
 from __future__ import annotations
@@ -66,18 +67,6 @@ class Sides:
         return values[:, :items]
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """One way to interleave the sorted sides; past a side's end the integers mean nothing.
-
-    above_relevant    (Q, R) int64  n_k: irrelevant items above the k-th relevant one, never falling with k
-    above_irrelevant  (Q, G) int64  m_j: relevant items above the j-th irrelevant one, never falling with j
-    """
-
-    above_relevant: Tensor
-    above_irrelevant: Tensor
-
-
 def split(scores: Tensor, relevant: Tensor, irrelevant: Tensor, bound: int | None = None) -> Sides:
     """Part the items of every query by the two masks (an item in neither is not ranked), and sort each side.
 
@@ -120,13 +109,13 @@ def other_side(above: Tensor, places: int) -> Tensor:
     return counts.cumsum(-1)[:, :places]
 
 
-def truth(sides: Sides) -> Ranking:
-    """Every relevant item above every irrelevant one."""
-    above_relevant = torch.zeros_like(sides.relevant_item)
-    return Ranking(above_relevant, sides.n_relevant.expand(sides.irrelevant.shape))
+def truth(sides: Sides) -> Tensor:
+    """(Q, R): every relevant item above every irrelevant one."""
+    places, items = sides.relevant.shape[1], sides.irrelevant.shape[1]
+    past_the_end = torch.arange(places, device=sides.relevant.device) >= sides.n_relevant
+    return past_the_end * items
 
 
-def predicted(sides: Sides) -> Ranking:
-    """The order of the scores. A relevant item stands below every irrelevant one that scores as much: ties are mistakes."""
-    above_relevant = torch.searchsorted(-sides.irrelevant, -sides.relevant, right=True)
-    return Ranking(above_relevant, other_side(above_relevant, sides.irrelevant.shape[1]))
+def predicted(sides: Sides) -> Tensor:
+    """(Q, R): the order of the scores. An irrelevant item that scores as much as a relevant one is above it."""
+    return torch.searchsorted(-sides.irrelevant, -sides.relevant, right=True)

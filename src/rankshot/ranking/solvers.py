@@ -1,4 +1,4 @@
-"""Three exact solvers of loss-augmented inference, all on the same problem.
+"""Three exact solvers of loss-augmented inference, all of the same problem: sides in, n_k (Q, R) out.
 
 In units of P * N / 2 the objective F + sign * eps * L of a ranking is, up to a constant, a sum over the pairs (k, n) in
 which the n-th irrelevant item stands above the k-th relevant one, of
@@ -24,30 +24,33 @@ import torch
 from torch import Tensor
 
 from .metrics import Elementwise
-from .sides import Ranking, Sides, other_side
+from .sides import Sides
 
 
-def sweep(sides: Sides, pull: Tensor, step: Elementwise) -> Ranking:
+def sweep(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     """Every number m of relevant items above, for every irrelevant item at once.
 
-    Written in few, unfused passes over (Q, G), without bool tensors: this is where a small batch spends its time.
+    Few passes over (Q, G), in buffers that are used again, without bool tensors: this is where small batches spend their
+    time, and most of it would go into fresh memory.
     """
     t = sides.irrelevant
     places = sides.relevant.shape[1]
     steps = step(_counting(places, t)[:, None], _counting(t.shape[1], t)).cumsum(0)
     s = sides.relevant.cumsum(-1)
     best, above_irrelevant = torch.zeros_like(t), torch.zeros_like(t)
+    cost, cheapest = torch.empty_like(t), torch.empty_like(t)
     for m in range(1, places + 1):
-        cost = (pull * steps[m - 1]).sub_(s[:, m - 1 : m]).add_(t, alpha=m)  # inf past a query's end: it never wins
-        cheapest = torch.minimum(best, cost)
+        torch.mul(pull, steps[m - 1], out=cost)
+        cost.sub_(s[:, m - 1 : m]).add_(t, alpha=m)  # inf past a query's end: it never wins
+        torch.minimum(best, cost, out=cheapest)
         improved = best.gt_(cheapest).mul_(m)
         torch.maximum(above_irrelevant, improved, out=above_irrelevant)
-        best = cheapest
+        best, cheapest = cheapest, best
     k = _counting(places, t).expand_as(sides.relevant).contiguous()
-    return _ranking(sides, torch.searchsorted(above_irrelevant, k))  # those with m < k
+    return torch.searchsorted(above_irrelevant, k)  # those with m < k
 
 
-def bisection(sides: Sides, pull: Tensor, step: Elementwise) -> Ranking:
+def bisection(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     """Divide and conquer over k. Call n_k the number of irrelevant items with m < k, which is what k has above it.
 
     Once n_lo and n_hi of a span of k are known, the items between them have lo <= m < hi. So n of the middle k is found
@@ -82,10 +85,10 @@ def bisection(sides: Sides, pull: Tensor, step: Elementwise) -> Ranking:
             low = torch.where(below_middle, probe, low)
             high = torch.where(below_middle, high, probe - 1)
         above[:, middle : -1 : width // spans] = low
-    return _ranking(sides, above[:, 1 : relevant + 1])
+    return above[:, 1 : relevant + 1].contiguous()
 
 
-def programme(sides: Sides, pull: Tensor, step: Elementwise) -> Ranking:
+def programme(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     """h_k(n) = g_k(n) + max of h_(k-1) up to n, then back along the maxima; g_k(n) = pair(k, 1) + … + pair(k, n)."""
     queries, relevant = sides.relevant.shape
     t = sides.irrelevant
@@ -105,12 +108,7 @@ def programme(sides: Sides, pull: Tensor, step: Elementwise) -> Ranking:
     for k in range(relevant, 0, -1):
         above = came_from[k - 1].gather(-1, above).long()
         above_relevant[:, k - 1 : k] = above
-    return _ranking(sides, above_relevant)
-
-
-def _ranking(sides: Sides, above_relevant: Tensor) -> Ranking:
-    above_relevant = above_relevant.minimum(sides.n_irrelevant)
-    return Ranking(above_relevant, other_side(above_relevant, sides.irrelevant.shape[1]))
+    return above_relevant
 
 
 def _counting(last: int, like: Tensor) -> Tensor:

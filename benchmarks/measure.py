@@ -1,0 +1,82 @@
+"""How things are measured here: side by side, interleaved, medians; peak memory in a process of its own."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy
+import torch
+
+
+TURN = 0.05  # seconds; a contender that is faster runs several times in a turn
+
+
+def interleaved(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median seconds a run of each. The contenders take turns, so that a noisy machine is noisy for all."""
+    for run in contenders.values():
+        run()  # warm
+    repeats = {name: max(1, round(TURN / _seconds(run, 1))) for name, run in contenders.items()}
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            seconds[name].append(_seconds(run, repeats[name]))
+    return {name: statistics.median(each) for name, each in seconds.items()}
+
+
+def _seconds(run: Callable[[], object], repeats: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeats):
+        run()
+    return (time.perf_counter() - start) / repeats
+
+
+def in_a_process(module: str, *arguments: object) -> str:
+    """Run a module of this folder by itself, and return what it printed last."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.strip().splitlines()[-1]
+
+
+def peak_bytes(run: Callable[[], object]) -> int:
+    """How far the resident memory of this process rises above where it stands now (Linux)."""
+    before = _resident("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    run()
+    return max(0, _resident("VmHWM") - before)
+
+
+def _resident(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"no {field} in /proc/self/status")
+
+
+def circumstances(seed: int) -> dict[str, object]:
+    """What a figure needs beside it to mean something."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    changed = subprocess.run(["git", "status", "--porcelain", "src"], capture_output=True, text=True, check=False).stdout
+    return {
+        "commit": commit + ("+changes" if changed.strip() else ""),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "seed": seed,
+        "processor": _processor(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+    }
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor()

@@ -1,0 +1,101 @@
+"""Markdown tables from what was measured; `python -m benchmarks.tables` puts them into docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results" / "benchmarks" / "ranking.json"
+PAGE = ROOT / "docs" / "benchmarks.md"
+START, END = "<!-- measured: from here -->", "<!-- measured: to here -->"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def tables(results: dict[str, Any]) -> str:
+    """Everything, in the order of the questions that a user asks."""
+    r = results
+    where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    parts = [f"Measured on {where}. All ratios are medians of interleaved runs."]
+    parts += [
+        "**Loss-augmented inference**, a batch of 128, against the textbook's loops",
+        table(
+            ["", "textbook", "a cell", "rankshot", "ratio"],
+            [
+                [
+                    regime,
+                    f"{x['textbook_ms']:.0f} ms",
+                    f"{x['textbook_us_per_cell']:.2f} µs",
+                    f"{x['rankshot_ms']:.2f} ms",
+                    f"**{x['ratio']:.0f}x**",
+                ]
+                for regime, x in r["inference"].items()
+            ],
+        ),
+        "**Loss, forward and backward**, against pytorch-metric-learning 2.9",
+        table(
+            ["", "RankingLoss", "SmoothAPLoss", "ratio", "FastAPLoss", "ratio"],
+            [
+                [
+                    f"{x['size']} images, {regime}",
+                    f"{x['RankingLoss_ms']:.1f} ms",
+                    f"{x['SmoothAPLoss_ms']:.0f} ms",
+                    f"**{x['SmoothAPLoss_ratio']:.0f}x**",
+                    f"{x['FastAPLoss_ms']:.1f} ms",
+                    f"**{x['FastAPLoss_ratio']:.1f}x**",
+                ]
+                for regime, sizes in r["peers"].items()
+                for x in sizes
+            ],
+        ),
+        "**Beside a network**: one Conv4 training step on 128 images of 28x28",
+        table(
+            ["", "Conv4 step", "RankingLoss", "share"],
+            [
+                [regime, f"{x['Conv4_ms']:.0f} ms", f"{x['RankingLoss_ms']:.1f} ms", f"**{100 * x['share']:.1f} %**"]
+                for regime, x in r["conv4"].items()
+            ],
+        ),
+        "**Growth with the batch**, forward and backward",
+        table(
+            ["", *next(iter(r["growth"].values()))["ms"], "exponent"],
+            [
+                [regime, *(f"{ms:.0f} ms" for ms in x["ms"].values()), f"**{x['exponent']:.2f}**"]
+                for regime, x in r["growth"].items()
+            ],
+        ),
+        "**Large batches**, forward and backward in a process of their own; memory above the inputs",
+        table(
+            ["", "time", "peak memory"],
+            [
+                [f"{x['size']} images, {regime}", f"{x['seconds']:.1f} s", f"{x['peak_mib']:.0f} MiB"]
+                for regime, sizes in r["memory"].items()
+                for x in sizes
+            ],
+        ),
+        "**Sorting 128 rows**: torch's stable sort, and `ranking.sorting`",
+        table(
+            ["columns", "torch", "packed", "ratio"],
+            [
+                [str(x["width"]), f"{x['torch_ms']:.2f} ms", f"{x['packed_ms']:.2f} ms", f"{x['ratio']:.1f}x"]
+                for x in r["sorting"]
+            ],
+        ),
+    ]
+    return "\n\n".join(parts)
+
+
+def page(text: str, results: dict[str, Any]) -> str:
+    """The page with its tables replaced."""
+    before, rest = text.split(START)
+    _, after = rest.split(END)
+    return f"{before}{START}\n\n{tables(results)}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(), json.loads(RESULTS.read_text())))

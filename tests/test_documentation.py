@@ -1,0 +1,42 @@
+"""What the documentation shows is what happens: README blocks and docstring examples are run."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import rankshot
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run(page):
+    """The blocks of a page run one after another, as a reader would type them."""
+    torch.manual_seed(0)
+    names: dict[str, object] = {}
+    for block in BLOCK.findall(page.read_text()):
+        exec(compile(block, page.name, "exec"), names)
+    if page.name == "README.md":
+        assert names, "the README has no example"
+
+
+MODULES = [module.name for module in pkgutil.walk_packages(rankshot.__path__, "rankshot.")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert result.failed == 0
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name} points to {target}"

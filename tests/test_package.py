@@ -1,0 +1,58 @@
+"""The wheel, in a clean environment: it installs, imports and works, with its types and its licence inside."""
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import rankshot
+
+ROOT = Path(__file__).parent.parent
+
+USE = """
+import torch, rankshot
+embeddings = torch.randn(40, 8, requires_grad=True)
+loss = rankshot.losses.RankingLoss()(embeddings, torch.arange(40) % 5)
+loss.backward()
+assert embeddings.grad.abs().sum() > 0
+print(rankshot.__version__, rankshot.__file__)
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_what_is_inside(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert wheel.name == f"rankshot-{rankshot.__version__}-py3-none-any.whl"
+    assert "rankshot/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "rankshot").rglob("*.py")}
+    assert sources == {name for name in names if name.endswith(".py")}
+
+
+@pytest.mark.slow
+def test_it_installs_into_a_clean_environment_and_works(wheel, tmp_path):
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    run(python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel, env=clean)
+    output = run(python, "-W", "error", "-c", USE, cwd=tmp_path, env=clean)
+    assert output.startswith(rankshot.__version__)
+    assert str(tmp_path / "env") in output
+    run(python, "-m", "pip", "check", env=clean)
