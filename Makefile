@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup quickstart test lint types pytest bench clean
+.PHONY: setup quickstart test lint types pytest bench tables clean
 
 setup: $(STAMP)
 
@@ -29,9 +29,13 @@ types: setup
 pytest: setup
 	$(BIN)/pytest -n 2
 
-# One run of every comparison; prints the tables and writes results/benchmarks/*.json, from which the README's come.
+# One run of every comparison; prints the tables and writes results/benchmarks/ranking.json.
 bench: setup
 	$(BIN)/python -m benchmarks.run
+
+# Puts what was measured last into the documentation.
+tables: setup
+	$(BIN)/python -m benchmarks.tables
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

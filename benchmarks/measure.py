@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy
 import torch
 
-
 TURN = 0.05  # seconds; a contender that is faster runs several times in a turn
 
 

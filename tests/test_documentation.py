@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import pkgutil
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import rankshot
+from benchmarks import tables
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -40,3 +42,7 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
             assert "://" in target or (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def test_the_tables_are_those_of_the_last_measurement():
+    assert tables.PAGE.read_text() == tables.page(tables.PAGE.read_text(), json.loads(tables.RESULTS.read_text()))

@@ -434,3 +434,7 @@ def test_it_can_be_recorded_in_a_cuda_graph():
             expected, (gradient,) = value_and_gradients(loss, fresh, fresh_labels)
             torch.testing.assert_close(value, expected)
             torch.testing.assert_close(leaf.grad, gradient)
+        with torch.no_grad():
+            leaf[3, 2] = torch.nan
+        graph.replay()
+        assert value.isnan()  # nothing is checked within a graph, but nothing is hidden either

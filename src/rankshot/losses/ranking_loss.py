@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rankshot.ranking.checks import may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
@@ -45,8 +46,12 @@ class RankingLoss(torch.nn.Module):
     objective whose gradient is used, not the metric: with alpha other than 1 it may be negative. Watch
     `ranking.average_precision` to see how training goes.
 
-    Memory: queries are ranked in chunks that take about `memory_budget` bytes, and "mean" and "sum" compute the gradient
-    in the forward pass, so nothing of size B x B is kept. "none" ranks a second time in the backward pass.
+    Memory: queries are ranked in chunks that take about `memory_budget` bytes (None: 128 MiB, and 1 GiB on an
+    accelerator), and "mean" and "sum" compute the gradient in the forward pass, so nothing of size B x B is kept. "none"
+    ranks a second time in the backward pass.
+
+    On an accelerator one small read a call makes the host wait: how many relevant items there are, whether everything is
+    finite. While a CUDA graph is recorded nothing is read and nothing is checked; a NaN then shows in the loss.
 
     >>> loss = RankingLoss()
     >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
@@ -62,13 +67,13 @@ class RankingLoss(torch.nn.Module):
         sign: int = +1,
         reduction: str = "mean",
         *,
-        memory_budget: int = 128 * 2**20,
+        memory_budget: int | None = None,
     ) -> None:
         super().__init__()
         self.settings = settings(framework, metric, epsilon, alpha, sign)
         if reduction not in REDUCTIONS:
             raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
-        if memory_budget <= 0:
+        if memory_budget is not None and memory_budget <= 0:
             raise ValueError(f"memory_budget must be a positive number of bytes, got {memory_budget}")
         self.reduction = reduction
         self.memory_budget = memory_budget
@@ -108,9 +113,9 @@ class RankingLoss(torch.nn.Module):
                 labels=labels,
                 item_labels=labels if ref_labels is None else ref_labels,
                 leave_out=ref_labels is None,
-                bound=n_items if _capturing(queries) else self._look(counts, rankable, embeddings, ref_embeddings),
+                bound=self._look(counts, rankable, embeddings, ref_embeddings) if may_look(counts) else n_items,
                 settings=self.settings,
-                memory_budget=self.memory_budget,
+                memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
             )
             scale = rankable.to(dtype)
             if self.reduction == "mean":
@@ -204,8 +209,3 @@ def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
         if each is not None and not bool(each.isfinite().all()):
             row, column = (int(place) for place in (~each.isfinite()).nonzero()[0])
             raise ValueError(f"{name} must be finite, got {float(each[row, column])} in row {row}, column {column}")
-
-
-def _capturing(tensor: Tensor) -> bool:
-    """A CUDA graph is being recorded: nothing may look at the data."""
-    return tensor.is_cuda and torch.cuda.is_current_stream_capturing()

@@ -56,6 +56,11 @@ def computable(values: Tensor) -> Tensor:
     return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
+def may_look(tensor: Tensor) -> bool:
+    """Whether values may be read to choose shapes by: not while a CUDA graph is being recorded."""
+    return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
 def check_epsilon(epsilon: float) -> None:
     if not (epsilon > 0 and math.isfinite(epsilon)):
         raise ValueError(f"epsilon must be a positive number, got {epsilon}")

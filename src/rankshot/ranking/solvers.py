@@ -23,6 +23,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .checks import may_look
 from .metrics import Elementwise
 from .sides import Sides
 
@@ -93,12 +94,12 @@ def programme(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     queries, relevant = sides.relevant.shape
     t = sides.irrelevant
     irrelevant = t.shape[1]
-    n = _counting(irrelevant, t)
+    counted, n = _counting(relevant, t), _counting(irrelevant, t)
     best = t.new_zeros(queries, irrelevant + 1)
     came_from = torch.empty(relevant, queries, irrelevant + 1, dtype=torch.int32, device=t.device)
     for k in range(1, relevant + 1):
         s = sides.relevant[:, k - 1 : k]
-        pairs = (t - s).addcmul_(pull, step(n.new_tensor(k), n))
+        pairs = (t - s).addcmul_(pull, step(counted[k - 1], n))
         pairs = pairs.where(sides.n_relevant >= k, 0.0)  # past a query's end nothing is gained or lost
         best[:, 1:] += pairs.cumsum_(-1)
         best, latest = best.cummax(-1)  # of equal values the last, so that a tie is a mistake
@@ -117,5 +118,5 @@ def _counting(last: int, like: Tensor) -> Tensor:
 
 
 def _halvings(ranges: Tensor, most: int) -> int:
-    """How often to halve until every range is a point; only the CPU can look at the ranges without waiting."""
-    return (int(ranges.max()) if ranges.device.type == "cpu" else most).bit_length()
+    """How often to halve until every range is a point."""
+    return (int(ranges.max()) if may_look(ranges) else most).bit_length()
