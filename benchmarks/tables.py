@@ -1,4 +1,4 @@
-"""Markdown tables from what was measured; `python -m benchmarks.tables` puts them into docs/benchmarks.md."""
+"""Figures for the documentation from what was measured; `python -m benchmarks.tables` puts them into the pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "benchmarks" / "ranking.json"
-PAGE = ROOT / "docs" / "benchmarks.md"
 START, END = "<!-- measured: from here -->", "<!-- measured: to here -->"
 
 
@@ -90,12 +89,32 @@ def tables(results: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def page(text: str, results: dict[str, Any]) -> str:
-    """The page with its tables replaced."""
-    before, rest = text.split(START)
+def headlines(results: dict[str, Any]) -> str:
+    """The few figures of the README."""
+    small, large = results["peers"]["8 a class"]
+    share = max(x["share"] for x in results["conv4"].values())
+    biggest = max((x for sizes in results["memory"].values() for x in sizes), key=lambda x: x["peak_mib"])
+    return "\n".join(
+        [
+            f"- **Real batches.** Uneven classes in any order, thousands of images: a batch of {biggest['size']:,} takes"
+            f" {biggest['peak_mib']:.0f} MiB. No table of all pairs is ever made.",
+            f"- **Fast.** {small['SmoothAPLoss_ratio']:.0f} times as fast as Smooth-AP at {small['size']} images and"
+            f" {large['SmoothAPLoss_ratio']:.0f} times at {large['size']}; {100 * share:.0f} % of a Conv4 training step"
+            f" on a CPU ([benchmarks](docs/benchmarks.md)).",
+        ]
+    )
+
+
+PAGES = {ROOT / "README.md": headlines, ROOT / "docs" / "benchmarks.md": tables}
+
+
+def filled(page: Path) -> str:
+    """The text of a page with its figures replaced by the last ones measured."""
+    before, rest = page.read_text().split(START)
     _, after = rest.split(END)
-    return f"{before}{START}\n\n{tables(results)}\n\n{END}{after}"
+    return f"{before}{START}\n\n{PAGES[page](json.loads(RESULTS.read_text()))}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(), json.loads(RESULTS.read_text())))
+    for each in PAGES:
+        each.write_text(filled(each))
