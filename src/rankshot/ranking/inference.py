@@ -16,7 +16,8 @@ from .checks import check_epsilon, check_sign, checked
 from .metrics import Metric, get_metric
 from .sides import Sides, other_side, predicted, split, truth
 
-SWEEP_AT_MOST = 48  # relevant items; beyond it bisection is faster
+FEW_RELEVANT = 48  # so many are tried one by one; with more, bisection is faster …
+SMALL_TABLE = 2**28  # … unless an accelerator can try all of them in tables of this size together
 PROGRAMME_BYTES = 64 * 2**20  # of tables alive at once
 
 
@@ -67,7 +68,12 @@ def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor
     pull = pull_of(sides, metric, epsilon, sign)
     relevant, irrelevant = sides.relevant.shape[1], sides.irrelevant.shape[1]
     if sign > 0 and metric.concave:
-        solve = solvers.sweep if relevant <= SWEEP_AT_MOST else solvers.bisection
+        few = relevant <= FEW_RELEVANT
+        if sides.relevant.device.type == "cpu":
+            solve = solvers.sweep if few else solvers.bisection
+        else:
+            few = few or relevant * sides.irrelevant.numel() <= SMALL_TABLE
+            solve = solvers.table if few else solvers.bisection
         return solve(sides, pull, metric.step)
     queries = sides.relevant.shape[0]
     rows = max(1, PROGRAMME_BYTES // (4 * relevant * (irrelevant + 1)))
