@@ -14,6 +14,7 @@ from benchmarks import tables
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+RESULT = re.compile(r"^(\w.*?)  # (\[\[.*?\]\])", re.MULTILINE)  # a line that says what it gives
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -24,6 +25,8 @@ def test_python_blocks_run(page):
     names: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text()):
         exec(compile(block, page.name, "exec"), names)
+        for shown, value in RESULT.findall(block):
+            assert eval(shown, names).tolist() == eval(value), shown
     if page.name == "README.md":
         assert names, "the README has no example"
 

@@ -3,6 +3,7 @@
 import itertools
 import pickle
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -78,10 +79,11 @@ def test_gradient_is_autograd_through_the_paper(framework, sign, alpha, with_ref
             torch.testing.assert_close(mine, theirs, atol=1e-9, rtol=0)
 
 
+@pytest.mark.parametrize("classes", [9, 2], ids=["few relevant", "many relevant"])
 @pytest.mark.parametrize(("framework", "sign"), CASES)
-def test_chunks_change_nothing(framework, sign, device):
-    embeddings, labels = (each.to(device) for each in batch(size=150, classes=9, seed=3))
-    refs = [each.to(device) for each in batch(size=70, classes=9, seed=4)]
+def test_chunks_change_nothing(framework, sign, classes, device):
+    embeddings, labels = (each.to(device) for each in batch(size=150, classes=classes, seed=3))
+    refs = [each.to(device) for each in batch(size=70, classes=classes, seed=4)]
     for inputs, reduction in itertools.product([(embeddings, labels), (embeddings, labels, *refs)], ["mean", "sum"]):
         options = {"framework": framework, "sign": sign, "reduction": reduction}
         whole = value_and_gradients(RankingLoss(**options), *inputs)
@@ -90,6 +92,29 @@ def test_chunks_change_nothing(framework, sign, device):
             torch.testing.assert_close(value, whole[0], atol=1e-12, rtol=0)
             for mine, theirs in zip(gradients, whole[1], strict=True):
                 torch.testing.assert_close(mine, theirs, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_the_gradient_that_comes_in_is_multiplied_by(reduction):
+    inputs = (*batch(seed=5), *batch(size=17, seed=6))
+    loss = RankingLoss(reduction=reduction)
+    _, plain = value_and_gradients(lambda *x: loss(*x).sum(), *inputs)
+    _, scaled = value_and_gradients(lambda *x: 65536 * loss(*x).sum(), *inputs)
+    for one, other in zip(plain, scaled, strict=True):
+        assert one.abs().sum() > 0
+        torch.testing.assert_close(65536 * one, other)
+
+
+def test_labels_may_be_filled_anew_before_backward():
+    embeddings, labels = batch(seed=5)
+    embeddings.requires_grad_()
+    for reduction in ("mean", "none"):
+        value = RankingLoss(reduction=reduction)(embeddings, labels).sum()
+        mine = labels.clone()
+        again = RankingLoss(reduction=reduction)(embeddings, mine).sum()
+        mine.zero_()
+        expected, found = (torch.autograd.grad(each, embeddings)[0] for each in (value, again))
+        assert torch.equal(expected, found)
 
 
 def test_reductions_agree(device):
@@ -195,6 +220,48 @@ def test_very_short_and_very_long_embeddings(size):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_an_embedding_as_short_as_its_precision_allows(dtype, device):
+    embeddings, labels = (each.to(device) for each in batch(seed=7))
+    embeddings = embeddings.to(dtype)
+    for smallest in (torch.finfo(dtype).smallest_normal, torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps):
+        embeddings[3] = 0
+        embeddings[3, 1] = smallest
+        value, (gradient,) = value_and_gradients(RankingLoss(), embeddings, labels)
+        assert value.isfinite()
+        assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("settings", [{"epsilon": 1e-12}, {"epsilon": 1e12}, {"alpha": 1e12}, {"alpha": -1e12}], ids=str)
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_most_extreme_settings_stay_finite(settings, metric):
+    embeddings, labels = batch(seed=7, dtype=torch.float32)
+    for sign in (+1, -1):
+        value, (gradient,) = value_and_gradients(RankingLoss(**settings, metric=metric, sign=sign), embeddings, labels)
+        assert value.isfinite()
+        assert gradient.isfinite().all()
+
+
+def test_whatever_the_default_precision_and_device_are():
+    embeddings, labels = batch(size=80, seed=7, dtype=torch.float32)
+    expected = value_and_gradients(RankingLoss(), embeddings, labels)
+    relevance, valid = ranking.relevance_of(labels)
+    scores = embeddings @ embeddings.T
+    above = ranking.loss_augmented_ranking(scores, relevance, valid)
+    try:
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        for framework, sign in CASES:
+            assert RankingLoss(framework=framework, sign=sign)(embeddings, labels).dtype == torch.float32
+        found = value_and_gradients(RankingLoss(), embeddings, labels)
+        assert torch.equal(above, ranking.loss_augmented_ranking(scores, relevance, valid))
+        assert ranking.ssvm(scores, relevance, valid).loss.dtype == torch.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_precisions(dtype, device):
     embeddings, labels = batch(seed=9)
     embeddings, labels = embeddings.to(device, dtype), labels.to(device)
@@ -229,10 +296,11 @@ def test_under_autocast(dtype, device):
     loss.backward(retain_graph=True)
     assert layer.weight.grad.isfinite().all()
     assert torch.equal(loss, RankingLoss()(low.detach().float(), labels))
-    layer.weight.grad = None
-    with torch.autocast(device, dtype=dtype):
-        each.sum().backward()
-    assert layer.weight.grad.isfinite().all()
+    with torch.autocast(device, dtype=dtype):  # a backward pass within it
+        (by_each,) = torch.autograd.grad(each.sum(), low)
+    assert by_each.dtype == dtype
+    _, (expected,) = value_and_gradients(RankingLoss(reduction="sum"), low.detach().float(), labels)
+    torch.testing.assert_close(by_each, expected.to(dtype))
 
 
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
@@ -273,19 +341,53 @@ class LargestTensor(TorchDispatchMode):
         return result
 
 
+class AliveTensors(TorchDispatchMode):
+    """The most bytes of results of operations that were alive at once; views count once."""
+
+    def __init__(self):
+        super().__init__()
+        self.peak, self.now, self.seen = 0, 0, {}
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for each in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(each, torch.Tensor):
+                storage = each.untyped_storage()
+                if storage._cdata not in self.seen:
+                    self.seen[storage._cdata] = storage.nbytes()
+                    self.now += storage.nbytes()
+                    weakref.finalize(storage, self._gone, storage._cdata)
+        self.peak = max(self.peak, self.now)
+        return result
+
+    def _gone(self, key):
+        self.now -= self.seen.pop(key)
+
+
 @pytest.mark.parametrize("classes", [75, 16, 2])
-@pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_no_table_of_all_pairs_is_ever_alive(classes, reduction):
-    size = 600
+@pytest.mark.parametrize("options", [{}, {"reduction": "none"}, {"sign": -1}, {"metric": "precision@5"}], ids=str)
+def test_no_table_of_all_pairs_is_ever_alive(classes, options):
+    size = 600 if "sign" not in options and "metric" not in options else 300
     embeddings = torch.randn(size, 4).requires_grad_()
     labels = torch.arange(size) % classes
-    loss = RankingLoss(reduction=reduction, memory_budget=2**20)
     with LargestTensor() as largest:
-        loss(embeddings, labels).sum().backward()
+        RankingLoss(**options, memory_budget=2**20)(embeddings, labels).sum().backward()
     assert largest.elements < size * size / 8
     with LargestTensor() as largest:
-        RankingLoss(reduction=reduction)(embeddings, labels).sum().backward()
+        RankingLoss(**options)(embeddings, labels).sum().backward()
     assert largest.elements <= size * (size + 1)  # and where one chunk takes all, never a third dimension
+
+
+@pytest.mark.parametrize("options", [{}, {"sign": -1}, {"metric": "precision@5"}], ids=str)
+def test_memory_stays_within_the_budget(options):
+    """All that is alive at once, with classes of half the batch, where rankings are the longest."""
+    embeddings, labels = torch.randn(400, 4).requires_grad_(), torch.arange(400) % 2
+    for budget in (2**20, 2**22):
+        with AliveTensors() as alive:
+            RankingLoss(**options, memory_budget=budget)(embeddings, labels).backward()
+        assert alive.peak < 1.5 * budget
+        if budget == 2**22:
+            assert alive.peak > 2**20  # a larger budget is used
 
 
 def test_gradient_goes_only_where_it_is_asked_for():
@@ -321,16 +423,18 @@ class TestBadInput:
 
     def test_labels(self):
         embeddings, labels = batch()
-        with pytest.raises(ValueError, match=r"labels must be one label for each of 24 embeddings, got shape \(23,\)"):
+        with pytest.raises(ValueError, match="labels must be one for each of 24 embeddings, got 23"):
             RankingLoss()(embeddings, labels[1:])
-        with pytest.raises(ValueError, match=r"got shape \(24, 1\)"):
+        with pytest.raises(ValueError, match=r"labels must have one dimension, got shape \(24, 1\)"):
             RankingLoss()(embeddings, labels[:, None])
-        with pytest.raises(
-            ValueError, match=r"ref_labels must be one label for each of 24 ref_embeddings, got shape \(3,\)"
-        ):
+        with pytest.raises(ValueError, match="ref_labels must be one for each of 24 ref_embeddings, got 3"):
             RankingLoss()(embeddings, labels, embeddings, labels[:3])
         with pytest.raises(TypeError, match=r"labels must be integers, got torch.float32"):
             RankingLoss()(embeddings, labels.float())
+        with pytest.raises(TypeError, match="labels must be a tensor, got list"):
+            RankingLoss()(embeddings, labels.tolist())
+        with pytest.raises(TypeError, match="embeddings must be a tensor, got ndarray"):
+            RankingLoss()(embeddings.numpy(), labels)
 
     def test_references(self):
         embeddings, labels = batch()
@@ -363,8 +467,16 @@ class TestBadInput:
             ({"metric": "map"}, "unknown metric 'map'"),
             ({"framework": "svm"}, "unknown framework 'svm'"),
             ({"reduction": "max"}, "unknown reduction 'max'"),
-            ({"alpha": float("nan")}, "alpha must be a finite number, got nan"),
-            ({"memory_budget": 0}, "memory_budget must be a positive number of bytes, got 0"),
+            ({"alpha": float("nan")}, "alpha must be a number, .* got nan"),
+            ({"alpha": 1e38}, r"alpha must be a number, at most 1e\+12 in size, got 1e\+38"),
+            ({"alpha": "10"}, "alpha must be a number, .* got '10'"),
+            ({"epsilon": "1"}, "epsilon must be a positive number, got '1'"),
+            ({"epsilon": None}, "epsilon must be a positive number, got None"),
+            ({"epsilon": 1e-40}, r"epsilon must be from 1e-12 to 1e\+12, got 1e-40"),
+            ({"framework": ["dlm"]}, r"unknown framework \['dlm'\]"),
+            ({"memory_budget": 0}, "memory_budget must be a positive whole number of bytes, got 0"),
+            ({"memory_budget": 1e9}, "memory_budget must be a positive whole number of bytes, got 1000000000.0"),
+            ({"memory_budget": "1GB"}, "memory_budget must be a positive whole number of bytes, got '1GB'"),
         ],
     )
     def test_options(self, options, message):
@@ -377,8 +489,9 @@ class TestBadInput:
         embeddings = torch.randn(len(labels), 3, device=device, requires_grad=True)
         loss = RankingLoss(reduction=reduction)
         for framework_loss in (loss, RankingLoss(framework="ssvm", reduction=reduction)):
-            with pytest.warns(UserWarning, match=f"no query of this batch of {len(labels)} "):
+            with pytest.warns(UserWarning, match=f"no query of this batch of {len(labels)} ") as warned:
                 value = framework_loss(embeddings, torch.tensor(labels, device=device))
+            assert warned[0].filename == __file__  # it points at the user's line
             assert (value == 0).all()
             value.sum().backward()
             assert (embeddings.grad == 0).all()
@@ -391,7 +504,8 @@ def test_labels_may_be_any_integers_and_on_any_device(device):
     embeddings, labels = batch(seed=17)
     expected = RankingLoss()(embeddings, labels)
     embeddings = embeddings.to(device)
-    for same in (labels, labels.to(torch.int32), labels.to(torch.uint8), labels * 10**12 - 5):
+    strided = torch.stack([labels, labels], dim=1)[:, 0]
+    for same in (labels, strided, labels.to(torch.int32), labels.to(torch.uint8), labels * 10**12 - 5):
         torch.testing.assert_close(RankingLoss()(embeddings, same).cpu(), expected)
     two = RankingLoss()(embeddings, labels > 2)  # bool: two classes
     torch.testing.assert_close(two, RankingLoss()(embeddings, (labels > 2).long()))

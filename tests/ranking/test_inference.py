@@ -135,8 +135,33 @@ def test_a_table_in_parts_is_the_same(monkeypatch, device):
 def test_programme_in_parts_is_the_same(monkeypatch):
     scores, relevance, valid = problems(9, 30, queries=20, levels=None, seed=1)
     whole = ranking.loss_augmented_ranking(scores, relevance, valid, sign=-1)
-    monkeypatch.setattr(inference, "PROGRAMME_BYTES", 3 * 4 * 9 * 42)
+    calls = []
+    monkeypatch.setattr(inference, "PROGRAMME_VALUES", 3 * solvers.programme_values(9, 41))
+    monkeypatch.setattr(inference.solvers, "programme", lambda *args, f=solvers.programme: calls.append(1) or f(*args))
     assert torch.equal(whole, ranking.loss_augmented_ranking(scores, relevance, valid, sign=-1))
+    assert len(calls) == 7
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 39, 40, 41])
+def test_programme_in_stretches_is_the_same(size, monkeypatch):
+    scores, relevance, valid = problems(40, 30, queries=5, levels=4, seed=1)
+    relevance[0, 20:] = False
+    whole = ranking.loss_augmented_ranking(scores, relevance, valid, sign=-1, epsilon=0.3)
+    monkeypatch.setattr(solvers, "stretch", lambda places: size)
+    assert torch.equal(whole, ranking.loss_augmented_ranking(scores, relevance, valid, sign=-1, epsilon=0.3))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_shift_of_all_scores_costs_no_digits(solver):
+    """Scores of 8,192 and a bit: in float32 a bit is all that sums have left, unless they are taken of differences."""
+    random = torch.Generator().manual_seed(0)
+    differences = (torch.randn(4, 200, generator=random) * 64).round() / 64  # exact in float32 even so far from 0
+    relevance = (torch.arange(200) < 20).repeat(4, 1)
+    metric, found = get_metric("ap"), []
+    for scores in (differences, differences + 8192.0):
+        sides = split(scores, relevance, ~relevance)
+        found.append(solver(sides, inference.pull_of(sides, metric, 0.013, +1), metric.step))
+    assert torch.equal(*found)
 
 
 @pytest.mark.parametrize(("P", "N"), SIZES)
@@ -276,7 +301,7 @@ class TestSupplementaryA:
         assert torch.equal(together, torch.cat(alone))
 
 
-def test_predicted_on_sides_needs_no_second_sort(device):
+def test_predicted_on_sides(device):
     scores = torch.tensor([[0.3, 0.9, 0.3, -1.0]], device=device)
     relevance = torch.tensor([[True, False, False, True]], device=device)
     sides = split(scores, relevance, ~relevance)

@@ -128,6 +128,10 @@ def test_unknown_metric(name):
 
 
 def test_precision_at_nothing():
+    for cutoff in (2.0, 2.5, "2", None):
+        with pytest.raises(ValueError, match="whole number") as error:
+            ranking.precision_at(cutoff)
+        assert repr(cutoff) in str(error.value)
     for make in (ranking.precision_at, lambda cutoff: get_metric(f"precision@{cutoff}")):
         with pytest.raises(ValueError, match="k >= 1, got 0"):
             make(0)
@@ -145,6 +149,7 @@ def test_a_metric_of_ones_own():
         loss=lambda k, n: n * 0.5**k,
         step=lambda k, n: 0.5**k + 0 * n,
         scale=lambda P, N, k: 1 / N,
+        concave=True,
     )
     scores = torch.tensor([[0.9, 0.8, 0.7, 0.6]])
     relevance = torch.tensor([[False, True, False, True]])

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rankshot.ranking.inference import decouples
 from rankshot.ranking.objectives import Settings, on_sides
 from rankshot.ranking.sides import split
+from rankshot.ranking.solvers import programme_values
 
-BYTES_A_PAIR = 32  # times the size of a score: what one query and one item take while they are ranked
+VALUES_A_PAIR = 32  # about how many numbers one query and one item take while they are ranked
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,10 @@ class Plan:
 
     def chunk(self, element_size: int) -> int:
         """How many queries at a time."""
-        return max(1, self.memory_budget // (BYTES_A_PAIR * element_size * len(self.item_labels)))
+        values = VALUES_A_PAIR * len(self.item_labels)
+        if not decouples(self.settings.metric, self.settings.sign):
+            values += programme_values(max(1, self.bound), len(self.item_labels))
+        return max(1, self.memory_budget // (values * element_size))
 
 
 class Ranked(NamedTuple):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from rankshot.ranking.checks import may_look
+from rankshot.ranking.checks import check_tensor, computable, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
-from rankshot.ranking.pool import relevant_counts
+from rankshot.ranking.pool import check_labels, relevant_counts
 
 from .chunked import Plan, rank
 from .unit import unit_vectors
@@ -53,6 +54,8 @@ class RankingLoss(torch.nn.Module):
     On an accelerator one small read a call makes the host wait: how many relevant items there are, whether everything is
     finite. While a CUDA graph is recorded nothing is read and nothing is checked; a NaN then shows in the loss.
 
+    `torch.compile` leaves it as it is. It has no second derivative, and `torch.func` cannot transform it.
+
     >>> loss = RankingLoss()
     >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)
@@ -73,8 +76,8 @@ class RankingLoss(torch.nn.Module):
         self.settings = settings(framework, metric, epsilon, alpha, sign)
         if reduction not in REDUCTIONS:
             raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
-        if memory_budget is not None and memory_budget <= 0:
-            raise ValueError(f"memory_budget must be a positive number of bytes, got {memory_budget}")
+        if memory_budget is not None and (not isinstance(memory_budget, int) or memory_budget <= 0):
+            raise ValueError(f"memory_budget must be a positive whole number of bytes, got {memory_budget!r}")
         self.reduction = reduction
         self.memory_budget = memory_budget
         self._warned = False
@@ -101,42 +104,40 @@ class RankingLoss(torch.nn.Module):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]  # shapes depend on the data, and it is fast as it is
     def _rank(self, embeddings: Tensor, labels: Tensor, ref_embeddings: Tensor | None, ref_labels: Tensor | None) -> Tensor:
-        with torch.autocast(embeddings.device.type, enabled=False):
-            queries = unit_vectors(embeddings)
-            items = queries if ref_embeddings is None else unit_vectors(ref_embeddings)
-            dtype = torch.promote_types(queries.dtype, items.dtype)
-            counts = relevant_counts(labels, ref_labels)
-            n_items = len(items)
-            n_ranked = n_items - 1 if ref_labels is None else n_items
-            rankable = (counts > 0) & (counts < n_ranked)
-            plan = Plan(
-                labels=labels,
-                item_labels=labels if ref_labels is None else ref_labels,
-                leave_out=ref_labels is None,
-                bound=self._look(counts, rankable, embeddings, ref_embeddings) if may_look(counts) else n_items,
-                settings=self.settings,
-                memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
-            )
-            scale = rankable.to(dtype)
-            if self.reduction == "mean":
-                scale /= scale.sum().clamp(min=1)
-            queries, items = queries.to(dtype), items.to(dtype)
-            ranked = _RankedEach if self.reduction == "none" else _RankedTogether
-            loss: Tensor = ranked.apply(queries, items, plan, scale)  # type: ignore[no-untyped-call]
-            return loss
+        queries = unit_vectors(embeddings)
+        items = queries if ref_embeddings is None else unit_vectors(ref_embeddings)
+        dtype = torch.promote_types(queries.dtype, items.dtype)
+        queries, items = queries.to(dtype), items.to(dtype)
+        counts = relevant_counts(labels, ref_labels)
+        n_items = len(items)
+        rankable = (counts > 0) & (counts < (n_items if ref_labels is not None else n_items - 1))
+        plan = Plan(
+            labels=labels,
+            item_labels=labels if ref_labels is None else ref_labels,
+            leave_out=ref_labels is None,
+            bound=self._look(counts, rankable, embeddings, ref_embeddings) if may_look(counts) else n_items,
+            settings=self.settings,
+            memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
+        )
+        if self.reduction == "none":
+            return _RankedEach.apply(queries, items, plan)  # type: ignore[no-untyped-call, no-any-return]
+        scale = rankable.to(dtype)
+        if self.reduction == "mean":
+            scale /= scale.sum().clamp(min=1)
+        return _RankedTogether.apply(queries, items, plan, scale)  # type: ignore[no-untyped-call, no-any-return]
 
     def _look(self, counts: Tensor, rankable: Tensor, *embeddings: Tensor | None) -> int:
         """The most relevant items of any query, and a complaint about what is wrong: all in one wait for the device."""
-        finite = torch.stack([each.isfinite().all() for each in embeddings if each is not None])
+        finite = torch.stack([computable(each).isfinite().all() for each in embeddings if each is not None])
         most, some_rankable, all_finite = torch.stack([counts.max(), rankable.any(), finite.all()]).tolist()
         if not all_finite:
             _complain(embeddings)
         if not some_rankable and not self._warned:
             self._warned = True
             warnings.warn(
-                f"no query of this batch of {len(counts)} has both a relevant and an irrelevant item: the loss is 0. "
-                "A batch needs two classes or more, one of them with two images or more.",
-                stacklevel=4,
+                f"no query of this batch of {len(counts)} has both a relevant and an irrelevant item to rank: the loss is "
+                "0. There must be other images of a query's class, and images of another class.",
+                stacklevel=_frames_to_the_caller(),
             )
         return int(most)
 
@@ -170,17 +171,17 @@ class _RankedEach(torch.autograd.Function):
     """One loss a query; what each one weighs is known only in the backward pass, which ranks again."""
 
     @staticmethod
-    def forward(ctx: Any, queries: Tensor, items: Tensor, plan: Plan, scale: Tensor) -> Tensor:
+    def forward(ctx: Any, queries: Tensor, items: Tensor, plan: Plan) -> Tensor:
         ctx.save_for_backward(queries, items)
         ctx.plan = plan
-        return rank(queries, items, plan).losses * scale
+        return rank(queries, items, plan).losses
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         _refuse_second_derivative()
         queries, items = ctx.saved_tensors
         ranked = rank(queries, items, ctx.plan, scale=grad)
-        return ranked.by_queries, ranked.by_items, None, None
+        return ranked.by_queries, ranked.by_items, None
 
 
 def _refuse_second_derivative() -> None:
@@ -190,22 +191,28 @@ def _refuse_second_derivative() -> None:
 
 
 def _checked(name: str, embeddings: Tensor, labels_name: str, labels: Tensor) -> Tensor:
-    """The labels, as int64 on the device of the embeddings."""
+    """A copy of the labels, as int64 on the device of the embeddings: the caller may fill its own anew before backward."""
+    check_tensor(name, embeddings)
     if embeddings.dim() != 2 or 0 in embeddings.shape:
         raise ValueError(f"{name} must be (images, dimensions) with at least one of each, got {tuple(embeddings.shape)}")
     if not embeddings.is_floating_point():
         raise TypeError(f"{name} must be floating point, got {embeddings.dtype}")
-    if labels.shape != embeddings.shape[:1]:
-        raise ValueError(
-            f"{labels_name} must be one label for each of {len(embeddings)} {name}, got shape {tuple(labels.shape)}"
-        )
-    if labels.is_floating_point() or labels.is_complex():
-        raise TypeError(f"{labels_name} must be integers, got {labels.dtype}")
-    return labels.to(embeddings.device, torch.int64)
+    check_labels(labels_name, labels)
+    if len(labels) != len(embeddings):
+        raise ValueError(f"{labels_name} must be one for each of {len(embeddings)} {name}, got {len(labels)}")
+    return labels.to(embeddings.device, torch.int64, copy=True)
 
 
 def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
     for name, each in zip(("embeddings", "ref_embeddings"), embeddings, strict=True):
-        if each is not None and not bool(each.isfinite().all()):
-            row, column = (int(place) for place in (~each.isfinite()).nonzero()[0])
+        if each is not None and not bool(computable(each).isfinite().all()):
+            row, column = (int(place) for place in (~computable(each).isfinite()).nonzero()[0])
             raise ValueError(f"{name} must be finite, got {float(each[row, column])} in row {row}, column {column}")
+
+
+def _frames_to_the_caller() -> int:
+    """As warnings count them: how far up the first frame is that is neither ours nor torch's."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("rankshot", "torch"):
+        level, frame = level + 1, frame.f_back
+    return level

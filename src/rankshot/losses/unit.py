@@ -12,15 +12,18 @@ def unit_vectors(embeddings: Tensor) -> Tensor:
     """(B, D) -> (B, D) of length 1, in float32 or float64, differentiable.
 
     A zero embedding stays zero, so its similarity to everything is 0, and it receives no gradient (a network that ends in
-    a ReLU does produce them). Rows are scaled by their largest entry first: squares neither overflow nor vanish.
+    a ReLU does produce them). So does one that is so short that its gradient would overflow: no entry of 1e-19 or more
+    (6e-5 in float16, 1e-154 in float64). Rows are scaled by their largest entry first: squares neither overflow nor vanish.
 
     >>> unit_vectors(torch.tensor([[3e30, 4e30], [0.0, 0.0]]))
     tensor([[0.6000, 0.8000],
             [0.0000, 0.0000]])
     """
+    smallest = torch.finfo(embeddings.dtype).tiny
     embeddings = computable(embeddings)
+    smallest = max(smallest, torch.finfo(embeddings.dtype).tiny ** 0.5)
     size = embeddings.detach().abs().amax(-1, keepdim=True)
-    is_zero = size < torch.finfo(size.dtype).tiny ** 0.5  # below, the gradient itself could overflow
+    is_zero = size < smallest
     scaled = embeddings / size.masked_fill(is_zero, 1.0)
     length: Tensor = torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
     return (scaled / length.masked_fill(is_zero, 1.0)).masked_fill(is_zero, 0.0)

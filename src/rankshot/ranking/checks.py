@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+LARGEST_SETTING = 1e12  # of alpha, epsilon and 1 / epsilon: products with scores and counts stay finite in float32
 
 
 class Inputs(NamedTuple):
@@ -19,17 +22,14 @@ class Inputs(NamedTuple):
 
 def checked(scores: Tensor, relevance: Tensor, valid: Tensor | None) -> Inputs:
     """Scores in a precision to compute with, 0 where not valid, and the masks of the two sides; an error if unfit."""
+    check_tensor("scores", scores)
     if scores.dim() != 2 or 0 in scores.shape:
         raise ValueError(f"scores must be (queries, items) with at least one of each, got shape {tuple(scores.shape)}")
     if not scores.is_floating_point():
         raise TypeError(f"scores must be floating point, got {scores.dtype}")
-    for name, mask in (("relevance", relevance), ("valid", valid)):
-        if mask is None:
-            continue
-        if mask.dtype != torch.bool:
-            raise TypeError(f"{name} must be a bool tensor, got {mask.dtype}: write {name}.bool() or labels == label")
-        if mask.shape != scores.shape:
-            raise ValueError(f"{name} has shape {tuple(mask.shape)}, but scores have {tuple(scores.shape)}")
+    _check_mask("relevance", relevance, scores)
+    if valid is not None:
+        _check_mask("valid", valid, scores)
     scores = computable(scores.detach())
     if valid is None:
         inputs = Inputs(scores, relevance, ~relevance)
@@ -44,6 +44,14 @@ def checked(scores: Tensor, relevance: Tensor, valid: Tensor | None) -> Inputs:
             f"got {float(scores[query, item])} for query {query}, item {item} (`valid` can leave items out)"
         )
     return inputs
+
+
+def _check_mask(name: str, mask: Tensor, scores: Tensor) -> None:
+    check_tensor(name, mask)
+    if mask.dtype != torch.bool:
+        raise TypeError(f"{name} must be a bool tensor, got {mask.dtype}: write {name}.bool() or labels == label")
+    if mask.shape != scores.shape:
+        raise ValueError(f"{name} has shape {tuple(mask.shape)}, but scores have {tuple(scores.shape)}")
 
 
 def largest_score(scores: Tensor) -> float:
@@ -61,11 +69,23 @@ def may_look(tensor: Tensor) -> bool:
     return not (tensor.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
+def check_tensor(name: str, value: object) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+
+
 def check_epsilon(epsilon: float) -> None:
-    if not (epsilon > 0 and math.isfinite(epsilon)):
-        raise ValueError(f"epsilon must be a positive number, got {epsilon}")
+    if not isinstance(epsilon, Real) or not epsilon > 0 or not math.isfinite(epsilon):
+        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}")
+    if not 1 / LARGEST_SETTING <= epsilon <= LARGEST_SETTING:
+        raise ValueError(f"epsilon must be from {1 / LARGEST_SETTING:g} to {LARGEST_SETTING:g}, got {epsilon!r}")
+
+
+def check_alpha(alpha: float) -> None:
+    if not isinstance(alpha, Real) or not abs(alpha) <= LARGEST_SETTING:
+        raise ValueError(f"alpha must be a number, at most {LARGEST_SETTING:g} in size, got {alpha!r}")
 
 
 def check_sign(sign: int) -> None:
     if sign not in (1, -1):
-        raise ValueError(f"sign must be +1 (positive update) or -1 (negative update), got {sign}")
+        raise ValueError(f"sign must be +1 (positive update) or -1 (negative update), got {sign!r}")

@@ -18,7 +18,7 @@ from .sides import Sides, other_side, predicted, split, truth
 
 FEW_RELEVANT = 48  # so many are tried one by one; with more, bisection is faster …
 SMALL_TABLE = 2**28  # … unless an accelerator can try all of them in tables of this size together
-PROGRAMME_BYTES = 64 * 2**20  # of tables alive at once
+PROGRAMME_VALUES = 2**24  # that the dynamic programme keeps at once
 
 
 def true_ranking(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
@@ -66,8 +66,8 @@ def loss_augmented_ranking(
 def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:
     """(Q, R): by the solver that fits, a decoupled one where it is exact, the dynamic programme elsewhere."""
     pull = pull_of(sides, metric, epsilon, sign)
-    relevant, irrelevant = sides.relevant.shape[1], sides.irrelevant.shape[1]
-    if sign > 0 and metric.concave:
+    if decouples(metric, sign):
+        relevant = sides.relevant.shape[1]
         few = relevant <= FEW_RELEVANT
         if sides.relevant.device.type == "cpu":
             solve = solvers.sweep if few else solvers.bisection
@@ -75,12 +75,15 @@ def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor
             few = few or relevant * sides.irrelevant.numel() <= SMALL_TABLE
             solve = solvers.table if few else solvers.bisection
         return solve(sides, pull, metric.step)
-    queries = sides.relevant.shape[0]
-    rows = max(1, PROGRAMME_BYTES // (4 * relevant * (irrelevant + 1)))
-    if rows >= queries:
-        return solvers.programme(sides, pull, metric.step)
+    queries, places = sides.relevant.shape
+    rows = max(1, PROGRAMME_VALUES // solvers.programme_values(places, sides.irrelevant.shape[1]))
     some = [slice(start, start + rows) for start in range(0, queries, rows)]
     return torch.cat([solvers.programme(sides.rows(chosen), pull[chosen], metric.step) for chosen in some])
+
+
+def decouples(metric: Metric, sign: int) -> bool:
+    """Whether the irrelevant items can be placed one by one."""
+    return sign > 0 and metric.concave
 
 
 def pull_of(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:

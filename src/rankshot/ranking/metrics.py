@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from .checks import checked
-from .sides import Sides, predicted, split
+from .sides import Sides, counting, predicted, split
 
 Elementwise = Callable[[Tensor, Tensor], Tensor]
 
@@ -34,14 +34,19 @@ def _one(n_relevant: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Metric:
-    """One ranking metric. The callables take float tensors and broadcast; k and n count from 1.
+    """One ranking metric. The callables take float tensors of whole numbers and broadcast.
 
-    loss(k, n)      what n irrelevant items above the k-th relevant one cost, unscaled; 0 for n = 0
-    step(k, n)      loss(k, n) - loss(k, n - 1), written so that no digits cancel
-    scale(P, N, k)  (Q, 1), (Q, 1), (R,) -> (Q, 1): the factor in front, for P relevant and N irrelevant items, both at
-                    least 1; k holds 1..R with R >= P, for sums over the ideal ranking
-    best(P)         the metric of the ground truth
-    concave         step never rises with n: the irrelevant items then decouple, and inference is fast
+    loss(k, n)        what n irrelevant items above the k-th relevant one cost, unscaled; 0 for n = 0
+    step(k, n)        loss(k, n) - loss(k, n - 1), written so that no digits cancel
+    scale(P, N, k)    (Q, 1), (Q, 1), (R,) -> (Q, 1): the factor in front, for P relevant and N irrelevant items, both at
+                      least 1; k holds 1..R with R >= P, for sums over the ideal ranking
+    best(P)           the metric of the ground truth
+    concave           step never rises with n: the irrelevant items then decouple, and inference is fast. Say so only if it
+                      is true, or rankings are not the best ones.
+    needs_irrelevant  the metric is not defined where every item is relevant
+
+    `loss` and `step` are also called past the items that there are (k = 0 and k > P, n > N). What they return there does
+    not matter, but they must return.
     """
 
     name: str
@@ -49,7 +54,7 @@ class Metric:
     step: Elementwise
     scale: Callable[[Tensor, Tensor, Tensor], Tensor]
     best: Callable[[Tensor], Tensor] = _one
-    concave: bool = True
+    concave: bool = False
     needs_irrelevant: bool = False
 
     def value(self, sides: Sides, above: Tensor) -> Tensor:
@@ -60,7 +65,7 @@ class Metric:
 
     def regret(self, sides: Sides, above: Tensor) -> Tensor:
         """(Q, 1) the task loss L: what the ranking loses against the ground truth."""
-        k = _counting(sides)
+        k = counting(sides.relevant.shape[1], sides.relevant)
         losses = self.loss(k, above.to(sides.dtype))
         return losses.where(k <= sides.n_relevant, 0.0).sum(-1, keepdim=True) * self.scales(sides)
 
@@ -74,12 +79,7 @@ class Metric:
         """(Q, 1) the factor of each query; finite also where a side is empty."""
         n_relevant = sides.n_relevant.clamp(min=1).to(sides.dtype)
         n_irrelevant = sides.n_irrelevant.clamp(min=1).to(sides.dtype)
-        return self.scale(n_relevant, n_irrelevant, _counting(sides))
-
-
-def _counting(sides: Sides) -> Tensor:
-    """(R,) 1, 2, … R: the relevant items from the top."""
-    return torch.arange(1, sides.relevant.shape[1] + 1, device=sides.relevant.device, dtype=sides.dtype)
+        return self.scale(n_relevant, n_irrelevant, counting(sides.relevant.shape[1], sides.relevant))
 
 
 def _discount(rank: Tensor) -> Tensor:
@@ -96,18 +96,21 @@ AP = Metric(
     loss=lambda k, n: n / (k + n),
     step=lambda k, n: k / ((k + n - 1) * (k + n)),
     scale=lambda P, N, k: 1 / P,
+    concave=True,
 )
 NDCG = Metric(
     "ndcg",
     loss=lambda k, n: _discount(k) - _discount(k + n),
     step=lambda k, n: _discount_drop(k + n),
     scale=lambda P, N, k: 1 / _discount(k).where(k <= P, 0.0).sum(-1, keepdim=True),
+    concave=True,
 )
 AUC = Metric(
     "auc",
     loss=lambda k, n: n + 0 * k,
     step=lambda k, n: torch.ones_like(k + n),
     scale=lambda P, N, k: 1 / (P * N),
+    concave=True,
     needs_irrelevant=True,
 )
 RECIPROCAL_RANK = Metric(
@@ -115,14 +118,19 @@ RECIPROCAL_RANK = Metric(
     loss=lambda k, n: (k == 1) * (n / (1 + n)),
     step=lambda k, n: (k == 1) / (n * (n + 1)),
     scale=lambda P, N, k: torch.ones_like(P),
+    concave=True,
 )
 
 
-@functools.cache
 def precision_metric(cutoff: int) -> Metric:
     """precision@cutoff: the share of relevant items among the first `cutoff`; fewer items than that count as misses."""
-    if cutoff < 1:
-        raise ValueError(f"precision@k needs k >= 1, got {cutoff}")
+    if not isinstance(cutoff, int) or cutoff < 1:
+        raise ValueError(f"precision@k needs a whole number k >= 1, got {cutoff!r}")
+    return _precision_metric(cutoff)
+
+
+@functools.cache
+def _precision_metric(cutoff: int) -> Metric:
     return Metric(
         f"precision@{cutoff}",
         loss=lambda k, n: ((k <= cutoff) & (k + n > cutoff)).to(n.dtype),

@@ -10,14 +10,13 @@ of its `opponents` above it has the weight (opponents - 2 * above) / (P N). So a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from .checks import check_epsilon, check_sign, checked
+from .checks import check_alpha, check_epsilon, check_sign, checked
 from .inference import augmented
 from .metrics import Metric, get_metric
 from .sides import Sides, predicted, split, truth
@@ -35,6 +34,8 @@ class Settings(NamedTuple):
 
 class Objective(NamedTuple):
     """One value a query, and what each score weighs in it; both 0 for a query that cannot be ranked.
+
+    Plain numbers, without a graph: `(weights * scores).sum()` is what to call backward on.
 
     loss     (Q,)    the objective of each query
     weights  (Q, G)  its gradient by the scores
@@ -92,7 +93,7 @@ def settings(
     sign: int = +1,
 ) -> Settings:
     """Checked, with alpha's default filled in: the paper's 10, and 1 for the negative update."""
-    if framework not in FRAMEWORKS:
+    if not isinstance(framework, str) or framework not in FRAMEWORKS:
         raise ValueError(f"unknown framework {framework!r}: use one of {', '.join(map(repr, FRAMEWORKS))}")
     check_epsilon(epsilon)
     check_sign(sign)
@@ -100,33 +101,32 @@ def settings(
         raise ValueError(f"ssvm has no negative update, got sign {sign}: use sign +1, or the framework 'dlm'")
     if alpha is None:
         alpha = 10.0 if sign > 0 else 1.0
-    if not math.isfinite(alpha):
-        raise ValueError(f"alpha must be a finite number, got {alpha}")
-    return Settings(framework, get_metric(metric), epsilon, alpha, sign)
+    check_alpha(alpha)
+    return Settings(framework, get_metric(metric), float(epsilon), float(alpha), int(sign))
 
 
 def on_sides(sides: Sides, scores: Tensor, chosen: Settings) -> Objective:
     """The objective where the sides are sorted already; `scores` are those that were split, finite everywhere."""
-    worst = augmented(sides, chosen.metric, chosen.epsilon, chosen.sign)
-    factor, reference, constant = FRAMEWORKS[chosen.framework](sides, worst, chosen)
-    alpha, n_relevant, n_irrelevant = chosen.alpha, sides.n_relevant, sides.n_irrelevant
-    unit = (factor / (n_relevant * n_irrelevant).to(sides.dtype)).where(sides.rankable, 0.0)
-    of_relevant = unit * ((alpha - 1) * n_irrelevant + 2 * (reference - alpha * worst.to(sides.dtype)))
+    above = augmented(sides, chosen.metric, chosen.epsilon, chosen.sign)
+    factor, reference, constant = FRAMEWORKS[chosen.framework](sides, above, chosen)
+    alpha, n_relevant, n_irrelevant = chosen.alpha, sides.n_relevant.to(sides.dtype), sides.n_irrelevant.to(sides.dtype)
+    unit = (factor / (n_relevant * n_irrelevant)).where(sides.rankable, 0.0)
+    of_relevant = unit * ((alpha - 1) * n_irrelevant + 2 * (reference - alpha * above.to(sides.dtype)))
     # The same for the irrelevant items, whose opponents above are running counts of n_k: one running sum for both rankings.
     passed = sides.irrelevant.new_zeros(len(unit), sides.irrelevant.shape[1] + 1)
     passed.scatter_add_(-1, reference, torch.full_like(of_relevant, 2.0))
-    passed.scatter_add_(-1, worst, torch.full_like(of_relevant, -2.0 * alpha))
+    passed.scatter_add_(-1, above, torch.full_like(of_relevant, -2.0 * alpha))
     of_irrelevant = unit * passed.cumsum(-1)[:, :-1].add_((alpha - 1) * n_relevant)
     weights = sides.to_items(of_relevant, of_irrelevant)
-    return Objective(torch.linalg.vecdot(weights, scores) + constant, weights)
+    return Objective((weights * scores).sum(-1) + constant, weights)
 
 
-def _ssvm(sides: Sides, worst: Tensor, chosen: Settings) -> Reference:
-    task_loss = chosen.metric.regret(sides, worst).where(sides.rankable, 0.0).squeeze(-1)
+def _ssvm(sides: Sides, above: Tensor, chosen: Settings) -> Reference:
+    task_loss = chosen.metric.regret(sides, above).where(sides.rankable, 0.0).squeeze(-1)
     return Reference(1.0, truth(sides), chosen.epsilon * task_loss)
 
 
-def _dlm(sides: Sides, worst: Tensor, chosen: Settings) -> Reference:
+def _dlm(sides: Sides, above: Tensor, chosen: Settings) -> Reference:
     return Reference(chosen.sign / chosen.epsilon, predicted(sides), 0.0)
 
 
@@ -136,4 +136,4 @@ FRAMEWORKS: dict[str, Callable[[Sides, Tensor, Settings], Reference]] = {"ssvm":
 def _objective(scores: Tensor, relevance: Tensor, valid: Tensor | None, chosen: Settings) -> Objective:
     inputs = checked(scores, relevance, valid)
     loss, weights = on_sides(split(*inputs), inputs.scores, chosen)
-    return Objective(loss, weights if valid is None else weights.where(valid, 0.0))
+    return Objective(loss, weights.contiguous() if valid is None else weights.where(valid, 0.0))

@@ -5,6 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .checks import check_tensor
+
+
+def check_labels(name: str, labels: Tensor) -> None:
+    """One label an image: a vector of integers."""
+    check_tensor(name, labels)
+    if labels.dim() != 1:
+        raise ValueError(f"{name} must have one dimension, got shape {tuple(labels.shape)}")
+    if labels.is_floating_point() or labels.is_complex():
+        raise TypeError(f"{name} must be integers, got {labels.dtype}")
+
 
 def relevance_of(labels: Tensor, ref_labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The `(relevance, valid)` that the functions of `ranking` take, (Q, G) bool each.
@@ -22,6 +33,9 @@ def relevance_of(labels: Tensor, ref_labels: Tensor | None = None) -> tuple[Tens
             [ True, False,  True],
             [ True,  True, False]])
     """
+    for name, each in (("labels", labels), ("ref_labels", ref_labels)):
+        if each is not None:
+            check_labels(name, each)
     same = labels[:, None] == (labels if ref_labels is None else ref_labels)
     valid = torch.ones_like(same)
     if ref_labels is None:
@@ -35,6 +49,7 @@ def relevant_counts(labels: Tensor, ref_labels: Tensor | None = None) -> Tensor:
     >>> relevant_counts(torch.tensor([7, 7, 9]))
     tensor([1, 1, 0])
     """
+    labels = labels.contiguous()
     ordered = (labels if ref_labels is None else ref_labels).sort().values
     counts = torch.searchsorted(ordered, labels, right=True) - torch.searchsorted(ordered, labels)
     return counts if ref_labels is not None else counts - 1

@@ -109,6 +109,11 @@ def other_side(above: Tensor, places: int) -> Tensor:
     return counts.cumsum(-1)[:, :places]
 
 
+def counting(last: int, like: Tensor) -> Tensor:
+    """1, 2, … last, in the precision and on the device of `like`."""
+    return torch.arange(1, last + 1, device=like.device, dtype=like.dtype)
+
+
 def truth(sides: Sides) -> Tensor:
     """(Q, R): every relevant item above every irrelevant one."""
     places, items = sides.relevant.shape[1], sides.irrelevant.shape[1]

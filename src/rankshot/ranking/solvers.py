@@ -12,8 +12,7 @@ ones, where m minimises cost(m, n) = pair(1, n) + … + pair(m, n), and these m 
 - `sweep`      decoupled; tries every m for every n, O(P N), one m after the other. The fastest on a CPU while P is small.
 - `table`      the same with many m at once: a few large operations, as accelerators like it.
 - `bisection`  decoupled; finds for every k where m reaches k, O(P log P log N).
-- `programme`  any metric, any sign; dynamic programme over k with a running maximum along n, O(P N) with a table of that
-               size for each query.
+- `programme`  any metric, any sign; dynamic programme over k with a running maximum along n, O(P N).
 
 Ties: of equally good rankings all return the one with more mistakes, as standard inference does: the last relevant
 item as low as possible, then the one before it, and so on.
@@ -21,12 +20,14 @@ item as low as possible, then the one before it, and so on.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from .checks import may_look
 from .metrics import Elementwise
-from .sides import Sides
+from .sides import Sides, counting
 
 TABLE_ELEMENTS = 2**22
 
@@ -37,10 +38,9 @@ def sweep(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     Few passes over (Q, G), in buffers that are used again, without bool tensors: this is where small batches spend their
     time, and most of it would go into fresh memory.
     """
-    t = sides.irrelevant
     places = sides.relevant.shape[1]
-    steps = step(_counting(places, t)[:, None], _counting(t.shape[1], t)).cumsum(0)
-    s = sides.relevant.cumsum(-1)
+    s, t = _relative(sides)
+    steps = step(counting(places, t)[:, None], counting(t.shape[1], t)).cumsum(0)
     best, above_irrelevant = torch.zeros_like(t), torch.zeros_like(t)
     cost, cheapest = torch.empty_like(t), torch.empty_like(t)
     for m in range(1, places + 1):
@@ -55,11 +55,11 @@ def sweep(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
 
 def table(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     """As `sweep`, with as many m at a time as a table of TABLE_ELEMENTS holds."""
-    t = sides.irrelevant
     places = sides.relevant.shape[1]
-    m = _counting(places, t)[:, None, None]
-    steps = step(m, _counting(t.shape[1], t)).cumsum(0)
-    s = sides.relevant.cumsum(-1).T[:, :, None]
+    s, t = _relative(sides)
+    s = s.T[:, :, None]
+    m = counting(places, t)[:, None, None]
+    steps = step(m, counting(t.shape[1], t)).cumsum(0)
     best, above_irrelevant = torch.zeros_like(t), torch.zeros_like(t)
     block = max(1, TABLE_ELEMENTS // t.numel())
     for some in (slice(start, start + block) for start in range(0, places, block)):
@@ -108,37 +108,66 @@ def bisection(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
 
 
 def programme(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
-    """h_k(n) = g_k(n) + max of h_(k-1) up to n, then back along the maxima; g_k(n) = pair(k, 1) + … + pair(k, n)."""
-    queries, relevant = sides.relevant.shape
+    """h_k(n) = g_k(n) + max of h_(k-1) up to n, then back along the maxima; g_k(n) = pair(k, 1) + … + pair(k, n).
+
+    Where the maxima came from is kept for one stretch of k at a time, and found again from the h before the stretch when
+    the way back reaches it: memory for the square root of P rows instead of P.
+    """
+    queries, places = sides.relevant.shape
     t = sides.irrelevant
-    irrelevant = t.shape[1]
-    counted, n = _counting(relevant, t), _counting(irrelevant, t)
-    best = t.new_zeros(queries, irrelevant + 1)
-    came_from = torch.empty(relevant, queries, irrelevant + 1, dtype=torch.int32, device=t.device)
-    for k in range(1, relevant + 1):
-        s = sides.relevant[:, k - 1 : k]
-        pairs = (t - s).addcmul_(pull, step(counted[k - 1], n))
-        pairs = pairs.where(sides.n_relevant >= k, 0.0)  # past a query's end nothing is gained or lost
-        best[:, 1:] += pairs.cumsum_(-1)
-        best, latest = best.cummax(-1)  # of equal values the last, so that a tie is a mistake
-        came_from[k - 1] = latest
-    above_relevant = torch.empty(queries, relevant, dtype=torch.int64, device=t.device)
-    above = torch.full((queries, 1), irrelevant, dtype=torch.int64, device=t.device)
-    for k in range(relevant, 0, -1):
-        above = came_from[k - 1].gather(-1, above).long()
-        above_relevant[:, k - 1 : k] = above
+    items = t.shape[1]
+    counted, n = counting(places, t), counting(items, t)
+
+    def advance(best: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """From the running maximum of h_(k-1) to that of h_k, and where it is; of equal values the last."""
+        pairs = (t - sides.relevant[:, k - 1 : k]).addcmul_(pull, step(counted[k - 1], n))
+        best = best.clone()
+        best[:, 1:] += pairs.cumsum_(-1)  # inf past a query's end: n goes to the very end there, and has no say
+        values, where = best.cummax(-1)
+        return values, where.int()
+
+    size = stretch(places)
+    stretches = [range(first, min(first + size, places + 1)) for first in range(1, places + 1, size)]
+    starts = [t.new_zeros(queries, items + 1)]
+    for some in stretches[:-1]:
+        best = starts[-1]
+        for k in some:
+            best, _ = advance(best, k)
+        starts.append(best)
+
+    above_relevant = torch.empty(queries, places, dtype=torch.int64, device=t.device)
+    above = torch.full((queries, 1), items, dtype=torch.int64, device=t.device)
+    for some, best in zip(reversed(stretches), reversed(starts), strict=True):
+        came_from = []
+        for k in some:
+            best, where = advance(best, k)
+            came_from.append(where)
+        for k, where in zip(reversed(some), reversed(came_from), strict=True):
+            above = where.gather(-1, above).long()
+            above_relevant[:, k - 1 : k] = above
     return above_relevant
+
+
+def stretch(places: int) -> int:
+    """How many k the dynamic programme keeps at a time; up to 32 all of them, so that nothing is computed twice."""
+    return max(32, math.isqrt(places))
+
+
+def programme_values(places: int, items: int) -> int:
+    """About how many numbers `programme` keeps for one query."""
+    return (stretch(places) + -(-places // stretch(places)) + 6) * (items + 1)
+
+
+def _relative(sides: Sides) -> tuple[Tensor, Tensor]:
+    """Sums of s_1 … s_m (Q, R), and t (Q, G), relative to s_1: only differences count, and large sums would lose them."""
+    origin = sides.relevant[:, :1]
+    return (sides.relevant - origin).cumsum(-1), sides.irrelevant - origin
 
 
 def _count_below(above_irrelevant: Tensor, sides: Sides) -> Tensor:
     """n_k from m, which never falls along a row: how many irrelevant items have m < k."""
-    k = _counting(sides.relevant.shape[1], sides.relevant).expand_as(sides.relevant).contiguous()
+    k = counting(sides.relevant.shape[1], sides.relevant).expand_as(sides.relevant).contiguous()
     return torch.searchsorted(above_irrelevant, k)
-
-
-def _counting(last: int, like: Tensor) -> Tensor:
-    """1, 2, … last."""
-    return torch.arange(1, last + 1, device=like.device, dtype=like.dtype)
 
 
 def _halvings(ranges: Tensor, most: int) -> int:

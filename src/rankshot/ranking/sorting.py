@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 try:
-    torch.zeros(1).numpy()
+    torch.zeros(1, device="cpu").numpy()
     HAS_NUMPY = True
 except RuntimeError:  # "Numpy is not available"
     HAS_NUMPY = False
@@ -35,7 +35,7 @@ def sort_rows(scores: Tensor) -> tuple[Tensor, Tensor]:
 def _sort_packed(scores: Tensor) -> tuple[Tensor, Tensor]:
     bits = (0.0 - scores).view(torch.int32)  # best first is smallest first; and there is no -0.0 any more
     ordered = (bits >> 31).bitwise_and_(0x7FFFFFFF).bitwise_xor_(bits)  # integers in the order of the floats
-    packed = ordered.long().bitwise_left_shift_(32).bitwise_or_(torch.arange(scores.shape[1]))
+    packed = ordered.long().bitwise_left_shift_(32).bitwise_or_(torch.arange(scores.shape[1], device="cpu"))
     packed.numpy().sort(axis=-1)
     columns = packed.bitwise_and_(0xFFFFFFFF)
     return scores.gather(-1, columns), columns
