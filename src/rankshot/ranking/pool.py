@@ -49,7 +49,6 @@ def relevant_counts(labels: Tensor, ref_labels: Tensor | None = None) -> Tensor:
     >>> relevant_counts(torch.tensor([7, 7, 9]))
     tensor([1, 1, 0])
     """
-    labels = labels.contiguous()
     ordered = (labels if ref_labels is None else ref_labels).sort().values
     counts = torch.searchsorted(ordered, labels, right=True) - torch.searchsorted(ordered, labels)
     return counts if ref_labels is not None else counts - 1
