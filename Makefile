@@ -11,7 +11,7 @@ setup: $(STAMP)
 # Installed again whenever what is to be installed changes.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,test,bench]'
 	touch $(STAMP)
 
 quickstart: setup

@@ -1,0 +1,71 @@
+"""Training batches as the paper draws them: some classes, then images from their pool."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+
+class ClassBatchSampler:
+    """Batches of `batch_size` images of `n_classes` classes, drawn without replacement from all images of these classes.
+
+    So the counts of the classes are uneven, and a class may have a single image. Batch number i depends on the seed and on
+    i alone, so training can go on anywhere: set `start`. Of several processes each takes its share of the same batch
+    (`rank`, `world_size`), so together they see what one would.
+
+    Iterating, as a `batch_sampler` of a DataLoader, yields lists of indices without end; `draw` is one batch as a tensor.
+
+    >>> sampler = ClassBatchSampler(torch.arange(100) // 10, n_classes=3, batch_size=12)
+    >>> indices = sampler.draw(0)
+    >>> len(indices), len((indices // 10).unique())
+    (12, 3)
+    """
+
+    def __init__(
+        self,
+        labels: Tensor,
+        n_classes: int = 16,
+        batch_size: int = 128,
+        *,
+        seed: int = 0,
+        start: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+    ) -> None:
+        labels = torch.as_tensor(labels)
+        if labels.dim() != 1 or not len(labels):
+            raise ValueError(f"labels must be one for each image, got shape {tuple(labels.shape)}")
+        classes, self.labels, counts = torch.unique(labels, return_inverse=True, return_counts=True)
+        self.n_available = len(classes)
+        if not 2 <= n_classes <= self.n_available:
+            raise ValueError(f"a batch must have 2 to {self.n_available} classes, as many as there are, got {n_classes}")
+        smallest_pool = int(counts.sort().values[:n_classes].sum())
+        if not 2 <= batch_size <= smallest_pool:
+            raise ValueError(
+                f"{n_classes} classes have as few as {smallest_pool} images together, got batch size {batch_size}"
+            )
+        if batch_size % world_size or not 0 <= rank < world_size:
+            raise ValueError(f"a batch of {batch_size} cannot be shared as part {rank} of {world_size}")
+        self.n_classes, self.batch_size = n_classes, batch_size
+        self.seed, self.start, self.rank, self.world_size = seed, start, rank, world_size
+
+    def draw(self, number: int) -> Tensor:
+        """(batch_size / world_size,) int64 on the labels' device: this process's share of batch `number`."""
+        device = self.labels.device
+        generator = torch.Generator(device).manual_seed(random.Random(f"{self.seed}/{number}").getrandbits(63))
+        chosen = torch.randperm(self.n_available, generator=generator, device=device)[: self.n_classes]
+        is_chosen = torch.zeros(self.n_available, dtype=torch.bool, device=device).index_fill_(0, chosen, True)
+        # A random number each, and the smallest of the chosen classes: shapes do not depend on the draw.
+        keys = torch.rand(len(self.labels), generator=generator, device=device)
+        keys = keys.masked_fill_(~is_chosen[self.labels], 2.0)
+        indices = keys.topk(self.batch_size, largest=False).indices
+        return indices[self.rank :: self.world_size]
+
+    def __iter__(self) -> Iterator[list[int]]:
+        number = self.start
+        while True:
+            yield self.draw(number).tolist()
+            number += 1

@@ -1,0 +1,49 @@
+"""Images and their labels, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Images of known classes.
+
+    images   (n, C, H, W) uint8, usually memory-mapped
+    labels   (n,) int64, indices into classes
+    classes  one name a class
+    """
+
+    images: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.images.ndim != 4 or self.images.dtype != np.uint8:
+            raise ValueError(f"images must be (n, C, H, W) uint8, got {self.images.shape} {self.images.dtype}")
+        if self.labels.shape != self.images.shape[:1]:
+            raise ValueError(f"{len(self.images)} images need as many labels, got shape {self.labels.shape}")
+        if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
+            wrong = next(label for label in self.labels.tolist() if not 0 <= label < len(self.classes))
+            raise ValueError(f"labels must be from 0 to {len(self.classes) - 1}, one for each class, got {wrong}")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        size = "x".join(str(each) for each in self.images.shape[1:])
+        return f"ImageSet({len(self)} images of {size}, {len(self.classes)} classes)"
+
+    def with_rotations(self) -> ImageSet:
+        """Four classes of each: as it is, and turned by 90, 180 and 270 degrees. Images must be square."""
+        if self.images.shape[2] != self.images.shape[3]:
+            raise ValueError(f"only square images can be turned into classes, got {self.images.shape[2:]}")
+        turns = range(4)
+        return ImageSet(
+            images=np.concatenate([np.rot90(self.images, turn, axes=(2, 3)) for turn in turns]),
+            labels=np.concatenate([self.labels + turn * len(self.classes) for turn in turns]),
+            classes=tuple(f"{name}/{90 * turn:03d}" for turn in turns for name in self.classes),
+        )
