@@ -1,0 +1,43 @@
+"""The paper's two tasks on classes never seen in training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Classification:
+    """K-shot N-way: of `per_class` images of each of `way` classes, `shot` are labelled, the others to be classified."""
+
+    way: int
+    shot: int
+    per_class: int = 20
+
+    def __post_init__(self) -> None:
+        if self.way < 2:
+            raise ValueError(f"classification needs 2 classes or more, got way {self.way}")
+        if not 1 <= self.shot < self.per_class:
+            raise ValueError(f"shot must be from 1 to {self.per_class - 1}, got {self.shot} of {self.per_class} images")
+
+    def __str__(self) -> str:
+        return f"{self.shot}-shot {self.way}-way"
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """N-way: every one of `per_class` images of each of `way` classes ranks all the others; measured by mAP."""
+
+    way: int
+    per_class: int = 10
+
+    def __post_init__(self) -> None:
+        if self.way < 2:
+            raise ValueError(f"retrieval needs 2 classes or more, got way {self.way}")
+        if self.per_class < 2:
+            raise ValueError(f"retrieval needs 2 images a class or more, got {self.per_class}")
+
+    def __str__(self) -> str:
+        return f"retrieval {self.way}-way"
+
+
+Task = Classification | Retrieval
