@@ -1,7 +1,19 @@
-"""Few-shot tasks on classes never seen: what is asked, how episodes are drawn, how a class is decided."""
+"""Few-shot tasks on classes never seen: what is asked, who answers, and how well."""
 
+from .answerer import Answerer, EmbeddingAnswerer
 from .episodes import draw_episodes
+from .evaluation import Result, evaluate
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
 
-__all__ = ["Classification", "Retrieval", "Task", "class_scores", "draw_episodes"]
+__all__ = [
+    "Answerer",
+    "Classification",
+    "EmbeddingAnswerer",
+    "Result",
+    "Retrieval",
+    "Task",
+    "class_scores",
+    "draw_episodes",
+    "evaluate",
+]

@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rankshot.ranking.checks import check_tensor, computable, may_look
+from rankshot.ranking.checks import computable, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
-from rankshot.ranking.pool import check_labels, relevant_counts
+from rankshot.ranking.pool import relevant_counts
 
+from .checks import checked_batch
 from .chunked import Plan, rank
 from .unit import unit_vectors
 
@@ -89,12 +90,12 @@ class RankingLoss(torch.nn.Module):
         ref_embeddings: Tensor | None = None,
         ref_labels: Tensor | None = None,
     ) -> Tensor:
-        labels = _checked("embeddings", embeddings, "labels", labels)
+        labels = checked_batch("embeddings", embeddings, "labels", labels)
         if (ref_embeddings is None) != (ref_labels is None):
             missing = "ref_labels" if ref_labels is None else "ref_embeddings"
             raise ValueError(f"{missing} is missing: give ref_embeddings and ref_labels, or neither")
         if ref_embeddings is not None and ref_labels is not None:
-            ref_labels = _checked("ref_embeddings", ref_embeddings, "ref_labels", ref_labels)
+            ref_labels = checked_batch("ref_embeddings", ref_embeddings, "ref_labels", ref_labels)
             if ref_embeddings.shape[1] != embeddings.shape[1]:
                 raise ValueError(
                     f"embeddings have {embeddings.shape[1]} dimensions, but ref_embeddings have {ref_embeddings.shape[1]}"
@@ -188,19 +189,6 @@ def _refuse_second_derivative() -> None:
     """With create_graph the gradient would count as a constant, and a second derivative come out wrong."""
     if torch.is_grad_enabled():
         raise RuntimeError("RankingLoss cannot be differentiated twice: call backward without create_graph")
-
-
-def _checked(name: str, embeddings: Tensor, labels_name: str, labels: Tensor) -> Tensor:
-    """A copy of the labels, as int64 on the device of the embeddings: the caller may fill its own anew before backward."""
-    check_tensor(name, embeddings)
-    if embeddings.dim() != 2 or 0 in embeddings.shape:
-        raise ValueError(f"{name} must be (images, dimensions) with at least one of each, got {tuple(embeddings.shape)}")
-    if not embeddings.is_floating_point():
-        raise TypeError(f"{name} must be floating point, got {embeddings.dtype}")
-    check_labels(labels_name, labels)
-    if len(labels) != len(embeddings):
-        raise ValueError(f"{labels_name} must be one for each of {len(embeddings)} {name}, got {len(labels)}")
-    return labels.to(embeddings.device, torch.int64, copy=True)
 
 
 def _complain(embeddings: tuple[Tensor | None, ...]) -> None:

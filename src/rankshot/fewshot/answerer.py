@@ -1,0 +1,70 @@
+"""Who answers a few-shot question: anything that takes a support set and queries, and returns scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from .rules import class_scores
+
+
+@runtime_checkable
+class Answerer(Protocol):
+    """Answers classification episodes."""
+
+    def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        """Images (S, C, H, W) of labels 0 … way - 1 (S,), images (Q, C, H, W) -> (Q, way) scores, the largest the answer.
+
+        Images are float, from 0 to 1. Every class has the same number of support images.
+        """
+        ...
+
+
+class EmbeddingAnswerer:
+    """An embedding network with the paper's rule: the nearest representative, or average precision with several."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        """The support and the queries are embedded separately, as two batches."""
+        way = int(support_y.max()) + 1
+        support = embed(self.model, support_x)[support_y.argsort(stable=True)]
+        similarities = embed(self.model, query_x) @ support.T
+        return class_scores(similarities.view(len(query_x), way, -1))
+
+
+def embed(model: nn.Module, images: Tensor) -> Tensor:
+    """(B, C, H, W) float -> (B, D) unit vectors, without a graph; a zero embedding stays zero."""
+    with torch.no_grad():
+        return torch.nn.functional.normalize(model(images).float(), dim=-1)
+
+
+@contextmanager
+def normalising_with(model: nn.Module, norm: str) -> Iterator[None]:
+    """Batch norm by its running averages ("running") or by each batch's own statistics ("batch"); restored after.
+
+    Running averages are read or left alone, never changed.
+    """
+    if norm not in ("running", "batch"):
+        raise ValueError(f"unknown norm {norm!r}: use 'running' or 'batch'")
+    modes = [(module, module.training) for module in model.modules()]
+    layers = [module for module in model.modules() if isinstance(module, _BatchNorm)]
+    tracked = [layer.track_running_stats for layer in layers]
+    try:
+        model.eval()
+        if norm == "batch":
+            for layer in layers:
+                layer.train()
+                layer.track_running_stats = False  # in training mode: normalise by the batch, and update nothing
+        yield
+    finally:
+        for layer, was in zip(layers, tracked, strict=True):
+            layer.track_running_stats = was
+        for module, mode in modes:
+            module.training = mode

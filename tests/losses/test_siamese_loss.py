@@ -1,0 +1,58 @@
+"""The siamese baseline against its definition, pair by pair."""
+
+import itertools
+
+import pytest
+import torch
+
+from rankshot import ranking
+from rankshot.losses import SiameseLoss
+
+
+def test_every_pair_is_asked_once(device):
+    torch.manual_seed(0)
+    loss = SiameseLoss(5).double().to(device)
+    embeddings = torch.randn(9, 5, dtype=torch.float64, device=device)
+    labels = torch.tensor([0, 1, 0, 2, 1, 1, 0, 2, 5], device=device)
+    pairs = []
+    for i, j in itertools.combinations(range(9), 2):
+        difference = (embeddings[i] / embeddings[i].norm() - embeddings[j] / embeddings[j].norm()).abs()
+        probabilities = loss.head(difference).softmax(-1)
+        pairs.append(-probabilities[int(labels[i] == labels[j])].log())
+    torch.testing.assert_close(loss(embeddings, labels), torch.stack(pairs).mean())
+
+
+def test_it_learns(device):
+    torch.manual_seed(0)
+    labels = (torch.arange(40) % 5).to(device)
+    points = torch.randn(40, 8, device=device, requires_grad=True)
+    loss = SiameseLoss(8).to(device)
+    optimiser = torch.optim.Adam([points, *loss.parameters()], lr=0.05)
+    for _ in range(200):
+        optimiser.zero_grad()
+        value = loss(points, labels)
+        value.backward()
+        optimiser.step()
+    unit = torch.nn.functional.normalize(points.detach(), dim=-1)
+    assert value < 0.1
+    assert ranking.average_precision(unit @ unit.T, *ranking.relevance_of(labels)).mean() > 0.9
+
+
+def test_half_precision_under_autocast(device):
+    loss = SiameseLoss(4).to(device)
+    embeddings = torch.randn(6, 4, device=device, dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        value = loss(embeddings, torch.arange(6) % 2)
+    assert value.dtype == torch.float32
+    value.backward()
+    assert embeddings.grad.isfinite().all()
+
+
+def test_bad_input():
+    loss = SiameseLoss(4)
+    with pytest.raises(ValueError, match="made for 4 dimensions, got embeddings of 3"):
+        loss(torch.randn(5, 3), torch.arange(5))
+    with pytest.raises(ValueError, match="two images, got a batch of 1"):
+        loss(torch.randn(1, 4), torch.arange(1))
+    with pytest.raises(ValueError, match="labels must be one for each of 5 embeddings, got 4"):
+        loss(torch.randn(5, 4), torch.arange(4))
