@@ -17,11 +17,11 @@ import torch
 TURN = 0.05  # seconds; a contender that is faster runs several times in a turn
 
 
-def interleaved(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+def interleaved(contenders: dict[str, Callable[[], object]], rounds: int, turn: float = TURN) -> dict[str, float]:
     """Median seconds a run of each. The contenders take turns, so that a noisy machine is noisy for all."""
     for run in contenders.values():
         run()  # warm
-    repeats = {name: max(1, round(TURN / _seconds(run, 1))) for name, run in contenders.items()}
+    repeats = {name: max(1, round(turn / _seconds(run, 1))) for name, run in contenders.items()}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, run in contenders.items():
