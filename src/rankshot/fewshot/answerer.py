@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from rankshot.losses.unit import unit_vectors
+
 from .rules import class_scores
 
 
@@ -25,10 +27,11 @@ class Answerer(Protocol):
         ...
 
 
-class EmbeddingAnswerer:
+class EmbeddingAnswerer(nn.Module):
     """An embedding network with the paper's rule: the nearest representative, or average precision with several."""
 
     def __init__(self, model: nn.Module) -> None:
+        super().__init__()
         self.model = model
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
@@ -42,7 +45,7 @@ class EmbeddingAnswerer:
 def embed(model: nn.Module, images: Tensor) -> Tensor:
     """(B, C, H, W) float -> (B, D) unit vectors, without a graph; a zero embedding stays zero."""
     with torch.no_grad():
-        return torch.nn.functional.normalize(model(images).float(), dim=-1)
+        return unit_vectors(model(images))
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def evaluate(
     model   an embedding network, (B, C, H, W) float from 0 to 1 -> (B, D); or an `Answerer`, which cannot retrieve
     norm    "running": batch norm by running averages; each image is embedded once and all episodes are evaluated on these
             embeddings. "batch": by the statistics of the images embedded together, episode by episode (the support and the
-            queries separately), as the paper did.
+            queries separately), as the paper did. An `Answerer` normalises as it pleases.
     """
     if episodes < 2:
         raise ValueError(f"an interval needs 2 episodes or more, got {episodes}")
@@ -100,21 +100,20 @@ def _accuracy(scores: Tensor, task: Classification) -> Tensor:
 
 def _one_by_one(model: nn.Module, images: ImageSet, task: Task, drawn: Tensor) -> Tensor:
     if isinstance(task, Classification):
-        return _answered(EmbeddingAnswerer(model), images, task, drawn, like=model)
+        return _answered(EmbeddingAnswerer(model), images, task, drawn)
     shape = (1, task.way, task.per_class, -1)
     return torch.cat(
         [_values(embed(model, _pixels(images, each.flatten(), model)).view(shape), task).cpu() for each in drawn]
     )
 
 
-def _answered(answerer: Answerer, images: ImageSet, task: Task, drawn: Tensor, like: nn.Module | None = None) -> Tensor:
+def _answered(answerer: Answerer, images: ImageSet, task: Task, drawn: Tensor) -> Tensor:
     if not isinstance(task, Classification):
         raise ValueError(f"{task} needs an embedding network, but {type(answerer).__name__} only classifies")
-    where = like or answerer
 
     def answers() -> Iterator[Tensor]:
         for each in drawn:
-            support, queries = (_pixels(images, part.flatten(), where) for part in each.split_with_sizes(sizes, dim=1))
+            support, queries = (_pixels(images, part.flatten(), answerer) for part in each.split_with_sizes(sizes, dim=1))
             labels = torch.arange(task.way, device=support.device).repeat_interleave(task.shot)
             yield _accuracy(answerer.answer(support, labels, queries), task).cpu()
 
