@@ -1,6 +1,8 @@
 """Few-shot learning by ranking."""
 
-from . import losses, models, ranking
+__version__ = "0.1.0"  # first: the parts below tell it
 
-__all__ = ["losses", "models", "ranking"]
-__version__ = "0.1.0"
+from . import losses, models, ranking
+from .models import from_pretrained
+
+__all__ = ["from_pretrained", "losses", "models", "ranking"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
+
+from rankshot.randomness import generator_for
 
 
 class ClassBatchSampler:
@@ -55,7 +56,7 @@ class ClassBatchSampler:
     def draw(self, number: int) -> Tensor:
         """(batch_size / world_size,) int64 on the labels' device: this process's share of batch `number`."""
         device = self.labels.device
-        generator = torch.Generator(device).manual_seed(random.Random(f"{self.seed}/{number}").getrandbits(63))
+        generator = generator_for(self.seed, number, device=device)
         chosen = torch.randperm(self.n_available, generator=generator, device=device)[: self.n_classes]
         is_chosen = torch.zeros(self.n_available, dtype=torch.bool, device=device).index_fill_(0, chosen, True)
         # A random number each, and the smallest of the chosen classes: shapes do not depend on the draw.

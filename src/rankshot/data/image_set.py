@@ -37,6 +37,11 @@ class ImageSet:
         size = "x".join(str(each) for each in self.images.shape[1:])
         return f"ImageSet({len(self)} images of {size}, {len(self.classes)} classes)"
 
+    @property
+    def smallest_class(self) -> int:
+        """How many images the class with the fewest has, of those that have any."""
+        return int(np.unique(self.labels, return_counts=True)[1].min())
+
     def with_rotations(self) -> ImageSet:
         """Four classes of each: as it is, and turned by 90, 180 and 270 degrees. Images must be square."""
         if self.images.shape[2] != self.images.shape[3]:

@@ -2,7 +2,7 @@
 
 from .answerer import Answerer, EmbeddingAnswerer
 from .episodes import draw_episodes
-from .evaluation import Result, evaluate
+from .evaluation import Result, embed_all, evaluate
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
 
@@ -15,5 +15,6 @@ __all__ = [
     "Task",
     "class_scores",
     "draw_episodes",
+    "embed_all",
     "evaluate",
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import torch
 from torch import Tensor
+
+from rankshot.randomness import generator_for
 
 from .tasks import Task
 
@@ -34,7 +34,7 @@ def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tenso
     members = by_class[(starts[:, None] + place).clamp(max=len(labels) - 1)]  # (classes, most), past the end anything
     past_the_end = place >= counts[:, None]
 
-    generator = torch.Generator().manual_seed(random.Random(f"{seed}/{task}").getrandbits(63))
+    generator = generator_for(seed, task)
     size = max(1, CHUNK // (task.way * most))
     drawn = []
     for start in range(0, episodes, size):

@@ -66,9 +66,16 @@ def evaluate(
         if norm == "batch":
             pairs = zip(tasks, drawn, strict=True)
             return [Result(task, _one_by_one(model, images, task, each)) for task, each in pairs]
-        every = torch.split(torch.arange(len(images)), IMAGES_AT_ONCE)
-        embeddings = torch.cat([embed(model, _pixels(images, some, model)) for some in every])
+        embeddings = embed_all(model, images)
         return [Result(task, _all_at_once(embeddings, task, each)) for task, each in zip(tasks, drawn, strict=True)]
+
+
+def embed_all(model: nn.Module, images: ImageSet, indices: Tensor | None = None) -> Tensor:
+    """(n, D) unit vectors of all images, or of some of them, by running averages, where the model is."""
+    indices = torch.arange(len(images)) if indices is None else indices
+    with normalising_with(model, "running"):
+        chunks = torch.split(indices, IMAGES_AT_ONCE)
+        return torch.cat([embed(model, _pixels(images, some, model)) for some in chunks])
 
 
 def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor) -> Tensor:

@@ -1,0 +1,7 @@
+"""`python -m rankshot`: the command line where its script is not on the path."""
+
+import sys
+
+from rankshot.cli.main import main
+
+sys.exit(main())

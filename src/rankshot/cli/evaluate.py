@@ -1,0 +1,67 @@
+"""`rankshot evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rankshot import report
+from rankshot.fewshot import Classification, Retrieval, Task
+
+
+@dataclass(frozen=True)
+class Options:
+    """Measure runs on classes they have never seen: K-shot N-way classification, and retrieval.
+
+    Prints a table, and writes RUN/report.html with curves and pictures, and RUN/evaluation.json.
+    """
+
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Run folders. The report goes into the first; the others stand beside it."""
+    untrained: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Also measure the first run's network as it was before training."""
+    data: str | None = None
+    """Data set to measure on. None: the one that the runs were trained on."""
+    split: str = "test"
+    """Which of its classes: test, val or train."""
+    root: str | None = None
+    """Folder of all prepared data. None: as in training."""
+    ways: tuple[int, ...] = (5, 20)
+    """How many classes an episode has."""
+    shots: tuple[int, ...] = (1, 5)
+    """How many labelled images a class has in classification."""
+    episodes: int = 1000
+    """Episodes of each task."""
+    seed: int = 0
+    """Of the episodes: the same seed asks the same questions."""
+    norm: str = "running"
+    """Batch norm: by running averages (fast), or by each batch's own statistics (batch), as the paper did."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Options, args=list(arguments), prog="rankshot evaluate")
+    tasks: list[Task] = [Classification(way, shot) for shot in options.shots for way in options.ways]
+    tasks += [Retrieval(way) for way in options.ways]
+    protocol = report.protocol_for(
+        options.runs,
+        tasks,
+        data=options.data,
+        split=options.split,
+        root=options.root,
+        episodes=options.episodes,
+        seed=options.seed,
+        norm=options.norm,
+    )
+    columns = [report.measure_untrained(options.runs[0], protocol)] if options.untrained else []
+    for folder, name in zip(options.runs, report.names_of(options.runs), strict=True):
+        columns.append(report.measure(folder, protocol, name))
+        report.record(columns[-1], protocol)
+    print(report.text_table(columns))
+    path = options.runs[0] / "report.html"
+    report.write_report(path, columns, protocol)
+    print(f"\n{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")
+    return 0

@@ -1,0 +1,67 @@
+"""`rankshot`: finds the command, and turns errors of use into one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from rankshot import __version__
+
+COMMANDS = {
+    "train": "learn an embedding from images",
+    "evaluate": "measure runs on classes they have never seen, and write a report with pictures",
+}
+EXTRA = "the command line needs more than the library: pip install 'rankshot[train]'"
+
+
+def usage() -> str:
+    lines = [f"  {name:10} {what}" for name, what in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: rankshot COMMAND [options]",
+            "",
+            "Few-shot learning by ranking.",
+            "",
+            *lines,
+            "",
+            "rankshot COMMAND --help tells the options of a command, rankshot --version the version.",
+        ]
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. Exit codes: 0, 1 after an error, 2 where options cannot be read, 130 when stopped by Ctrl-C."""
+    command, *options = arguments if arguments is not None else sys.argv[1:] or ["--help"]
+    if command in ("-h", "--help"):
+        print(usage())
+        return 0
+    if command == "--version":
+        print(f"rankshot {__version__}")
+        return 0
+    if command not in COMMANDS:
+        return failed(f"unknown command {command!r}: there is {', '.join(map(repr, COMMANDS))}")
+    try:
+        return int(importlib.import_module(f"rankshot.cli.{command}").main(options))
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    except ImportError as error:
+        return failed(f"{error}. {EXTRA}")
+    except (ValueError, OSError, MemoryError) as error:
+        if os.environ.get("RANKSHOT_TRACEBACK"):
+            raise
+        return failed(describe(error))
+
+
+def describe(error: BaseException) -> str:
+    """What went wrong, in words; an error of the system names its file first."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def failed(message: str) -> int:
+    print(f"rankshot: {message}", file=sys.stderr)
+    return 1

@@ -1,0 +1,71 @@
+"""`rankshot train`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rankshot.training import TrainConfig, train
+
+CONFIG = "config.json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Learn an embedding by ranking: every image of a batch ranks all others, and the rankings get better.
+
+    The run folder holds the settings, the best network, what was measured, and a checkpoint. Then: rankshot evaluate RUN
+    """
+
+    run: Path | None = None
+    """Folder to make for this run. None: runs/DATA-METHOD, with a number where that exists."""
+    resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Go on with the run in --run exactly where its last checkpoint stands; start it where there is none yet."""
+    config: Path | None = None
+    """Take the settings from this file, such as config.json of another run; options given here come on top."""
+    settings: Annotated[TrainConfig, tyro.conf.OmitArgPrefixes] = field(default_factory=TrainConfig)
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(
+        Options, args=list(arguments), default=Options(settings=starting_from(arguments)), prog="rankshot train"
+    )
+    folder = options.run or new_folder(options.settings)
+    standing = train(options.settings, folder, resume=options.resume)
+    if standing.update < options.settings.updates:
+        print(f"stopped after update {standing.update}; to go on: rankshot train --run {shlex.quote(str(folder))} --resume")
+        return 130
+    print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
+    print(f"next: rankshot evaluate {shlex.quote(str(folder))}")
+    return 0
+
+
+def starting_from(arguments: Sequence[str]) -> TrainConfig:
+    """The settings that the other options change: those of --config, of the run to resume, or the defaults."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--config", type=Path)
+    parser.add_argument("--resume", action="store_true")
+    known, _ = parser.parse_known_args(arguments)
+    if known.resume and known.run is None:
+        raise ValueError("--resume needs to know which run: name its folder with --run")
+    if known.config is not None:
+        return TrainConfig.from_json(known.config)
+    if known.resume and (known.run / CONFIG).is_file():
+        return TrainConfig.from_json(known.run / CONFIG)
+    return TrainConfig()
+
+
+def new_folder(config: TrainConfig) -> Path:
+    """The first of runs/DATA-METHOD, runs/DATA-METHOD-2, … that is not there yet."""
+    name = f"{Path(config.data).name}-{config.method}"
+    return next(
+        path for path in (Path("runs") / (name if n == 1 else f"{name}-{n}") for n in count(1)) if not path.exists()
+    )

@@ -1,0 +1,52 @@
+"""Random changes to a whole batch of images, on whatever device it is.
+
+The random numbers come in as an argument, so that a step with augmentation is a pure function: it can be replayed, resumed
+and recorded in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+RANDOM_NUMBERS = 3  # an image: how many of them the augmentations below look at
+
+
+def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor) -> Tensor:
+    """(B, C, H, W) float, names from AUGMENTATIONS, (B, RANDOM_NUMBERS) uniform in [0, 1) -> (B, C, H, W).
+
+    >>> augmented(torch.arange(3.0).view(1, 1, 1, 3), ["flip"], torch.zeros(1, RANDOM_NUMBERS))
+    tensor([[[[2., 1., 0.]]]])
+    """
+    check_augmentations(kinds)
+    for kind in kinds:
+        images = AUGMENTATIONS[kind](images, noise)
+    return images
+
+
+def check_augmentations(kinds: Sequence[str]) -> None:
+    for kind in kinds:
+        if kind not in AUGMENTATIONS:
+            raise ValueError(f"unknown augmentation {kind!r}: there is {', '.join(map(repr, AUGMENTATIONS))}")
+
+
+def flip(images: Tensor, noise: Tensor) -> Tensor:
+    """Half of the images mirrored, left to right."""
+    return torch.where(noise[:, 0, None, None, None] < 0.5, images.flip(-1), images)
+
+
+def crop(images: Tensor, noise: Tensor) -> Tensor:
+    """Moved by up to a tenth of the size each way; what comes in from outside is black."""
+    height, width = images.shape[2:]
+    far_y, far_x = round(height / 10), round(width / 10)
+    padded = nn.functional.pad(images, (far_x, far_x, far_y, far_y))
+    rows = (noise[:, 1:2] * (2 * far_y + 1)).long() + torch.arange(height, device=images.device)
+    columns = (noise[:, 2:3] * (2 * far_x + 1)).long() + torch.arange(width, device=images.device)
+    batch = torch.arange(len(images), device=images.device)
+    # Indices beside a slice put their own dimensions first: (B, H, W, C).
+    return padded[batch[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"flip": flip, "crop": crop}

@@ -1,0 +1,99 @@
+"""A network in a folder: `config.json` says what it is, `model.safetensors` holds its weights. Nothing is unpickled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.files import write_whole
+
+from .conv4 import Conv4
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
+
+
+def build(description: Mapping[str, Any]) -> nn.Module:
+    """A network from its description: {"name": "conv4", and what its constructor takes}."""
+    options = dict(description)
+    name = options.pop("name", None)
+    if name not in NETWORKS:
+        raise ValueError(f"unknown network {name!r}: there is {', '.join(map(repr, NETWORKS))}")
+    try:
+        return NETWORKS[name](**options)
+    except TypeError as error:
+        raise ValueError(f"a network {name!r} cannot be made from {options}: {error}") from None
+
+
+def from_pretrained(folder: str | Path) -> nn.Module:
+    """The network of a run, ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages."""
+    folder = Path(folder)
+    if not (folder / CONFIG).is_file():
+        raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it")
+    model = build(read_json(folder / CONFIG).get("model") or {})
+    fill(model.state_dict(), read_tensors(folder / WEIGHTS), folder / WEIGHTS)
+    return model.eval()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object from a file."""
+    try:
+        content = json.loads(path.read_text())
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must hold an object, got {type(content).__name__}")
+    return content
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
+    """All of them in one file, with notes, whole or not at all."""
+    from safetensors.torch import save
+
+    write_whole(path, save({name: each.detach().contiguous() for name, each in tensors.items()}, dict(notes)))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors that `write_tensors` wrote."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dictionary
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """The notes that `write_tensors` wrote."""
+    with _opened(path) as file:
+        return file.metadata() or {}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged or cut short: {error}") from None
+
+
+def fill(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source: Path) -> None:
+    """Copy every stored tensor into the live one of its name, in place; complain before touching any."""
+    if missing := sorted(live.keys() - stored.keys()):
+        raise ValueError(f"{source} is of another model: it has no {missing[0]!r}")
+    if unknown := sorted(stored.keys() - live.keys()):
+        raise ValueError(f"{source} is of another model: it has {unknown[0]!r}, which is not expected")
+    for name, each in live.items():
+        if stored[name].shape != each.shape:
+            wanted, got = tuple(each.shape), tuple(stored[name].shape)
+            raise ValueError(f"{source} is of another model: {name!r} should be {wanted}, got {got}")
+    with torch.no_grad():
+        for name, each in live.items():
+            each.copy_(stored[name])

@@ -1,0 +1,17 @@
+"""What people look at: tables, learning curves, pictures of retrievals."""
+
+from .measured import Measured, Protocol, measure, measure_untrained, names_of, protocol_for, record
+from .page import write_report
+from .table import text_table
+
+__all__ = [
+    "Measured",
+    "Protocol",
+    "measure",
+    "measure_untrained",
+    "names_of",
+    "protocol_for",
+    "record",
+    "text_table",
+    "write_report",
+]

@@ -1,0 +1,98 @@
+"""report.html: one file with everything inside, readable in light and dark, offline and in ten years."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from rankshot import __version__
+from rankshot.files import write_whole
+from rankshot.models.pretrained import CONFIG, read_json
+from rankshot.training.run_folder import read_metrics
+
+from .chart import Points, chart
+from .embedding_map import embedding_map
+from .measured import Measured, Protocol
+from .retrievals import retrievals
+from .table import html_table
+
+PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+<main>
+<h1>{title}</h1>
+<p class=lead>{lead}</p>
+{sections}
+<footer>rankshot {version}</footer>
+</main>
+</html>
+"""
+
+
+def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) -> None:
+    """The first run of `columns` in pictures, all of them in the table and the curves."""
+    runs = [each for each in columns if each.folder is not None]
+    first = runs[0]
+    config = read_json(first.folder / CONFIG) if first.folder else {}
+    n_classes, n_images = len(protocol.images.classes), len(protocol.images)
+    lead = (
+        f"Measured on the {protocol.split} split of {protocol.data}: {n_classes} classes that were never seen in training, "
+        f"{n_images} images. {protocol.episodes} episodes a task (seed {protocol.seed}), batch norm by "
+        f"{'running averages' if protocol.norm == 'running' else 'the statistics of each batch'}."
+    )
+    sections = {
+        "How good is it?": f"<div class=scroll>{html_table(columns)}</div><p class=note>Means with 95 % intervals. In "
+        "<i>K-shot N-way</i> tasks K images of each of N classes are labelled, and the others are to be classified. In "
+        "<i>retrieval</i> every image ranks all others; mAP is 100 % when its own class always comes first.</p>",
+        "How did it learn?": curves(runs),
+        "What does it retrieve?": retrievals(first.model, protocol.images, protocol.seed),
+        "What lies near what?": embedding_map(first.model, protocol.images, protocol.seed),
+        "Settings": settings(config),
+    }
+    page = PAGE.format(
+        title=escape(f"{first.name} on {protocol.data}"),
+        style=resources.files(__package__).joinpath("page.css").read_text(),
+        lead=escape(lead),
+        sections="\n".join(f"<section><h2>{name}</h2>{content}</section>" for name, content in sections.items()),
+        version=__version__,
+    )
+    write_whole(path, page)
+
+
+def curves(runs: Sequence[Measured]) -> str:
+    """Validation of every task, and the training batches themselves."""
+    histories = {each.name: read_metrics(each.folder) for each in runs if each.folder}
+    tasks = {task: None for lines in histories.values() for line in lines for task in line.get("validation", {})}
+    charts = [
+        chart(f"{task} on validation classes, %", {name: _validation(lines, task) for name, lines in histories.items()})
+        for task in tasks
+    ]
+    charts.append(
+        chart("mAP of training batches, %", {name: _training(each, "batch_map", 100) for name, each in histories.items()})
+    )
+    for own, history in histories.items():  # losses of different methods are not to be compared: a chart each
+        charts.append(
+            chart(f"loss of {own}", {name: _training(history, "loss", 1) if name == own else [] for name in histories})
+        )
+    return f"<div class=charts>{''.join(charts)}</div><p class=note>Along the bottom: updates.</p>"
+
+
+def _validation(lines: Sequence[dict[str, Any]], task: str) -> Points:
+    found = ((line["update"], line.get("validation", {}).get(task)) for line in lines)
+    return [(update, 100 * each["mean"]) for update, each in found if each is not None]
+
+
+def _training(lines: Sequence[dict[str, Any]], name: str, factor: float) -> Points:
+    return [(line["update"], factor * line[name]) for line in lines if name in line]
+
+
+def settings(config: dict[str, Any]) -> str:
+    rows = (f"<tr><th scope=row>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in config.items())
+    return f"<details><summary>All settings of this run</summary><table class=settings>{''.join(rows)}</table></details>"

@@ -1,0 +1,67 @@
+"""The model card of a run: what the network is, how it was made, how good it is, how to use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rankshot.files import write_whole
+from rankshot.models.pretrained import CONFIG, WEIGHTS, read_json, read_notes
+
+CARD, EVALUATION = "README.md", "evaluation.json"
+
+TEXT = """\
+---
+library_name: rankshot
+tags: [few-shot-learning, image-retrieval, image-classification]
+---
+# {name} trained on {data} by {method}
+
+An embedding network: images of one class come out near each other, also of classes that it has never seen. Made by
+rankshot {version}; these are the weights after {update} of {updates} updates, the best by validation so far.
+
+```python
+import rankshot
+
+model = rankshot.from_pretrained("path/to/this/folder")
+embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine
+```
+
+{measured}
+## Settings
+
+{settings}
+"""
+
+
+def write_card(folder: Path) -> None:
+    """README.md, from what else lies in the folder."""
+    config, notes = read_json(folder / CONFIG), read_notes(folder / WEIGHTS)
+    network = config.pop("model")
+    version = config.pop("rankshot")
+    measured = ""
+    if validation := json.loads(notes["validation"]):
+        measured += f"## On validation classes\n\n{_table(validation)}\n"
+    if (folder / EVALUATION).exists():
+        tested = read_json(folder / EVALUATION)
+        how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
+        measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
+    text = TEXT.format(
+        name=network["name"],
+        channels=network["in_channels"],
+        data=config["data"],
+        method=config["method"],
+        updates=config["updates"],
+        update=notes["update"],
+        version=version,
+        measured=measured,
+        settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in config.items()),
+    )
+    write_whole(folder / CARD, text)
+
+
+def _table(results: Mapping[str, Mapping[str, Any]]) -> str:
+    rows = [f"| {task} | {100 * each['mean']:.2f} ± {100 * each['interval']:.2f} |" for task, each in results.items()]
+    return "\n".join(["| task | accuracy or mAP, %, with its 95 % interval |", "|---|---:|", *rows])

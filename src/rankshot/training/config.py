@@ -1,0 +1,163 @@
+"""One typed config: it is the command line, it is saved with the run, and another run can start from it."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import types
+import typing
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from rankshot.data.augmentation import check_augmentations
+from rankshot.losses.by_name import NAMES
+from rankshot.models.pretrained import read_json
+
+SCHEDULES = ("constant", "step", "cosine")
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("auto", "float32", "bfloat16")
+NORMS = ("running", "batch")
+NOT_SETTINGS = ("rankshot", "model")  # what else a run's config.json tells
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that a training run depends on. The defaults train on `glyphs` in two minutes on two cores."""
+
+    data: str = "glyphs"
+    """Data set to train on: glyphs."""
+    rotations: bool = False
+    """Count every class four times, turned by 0, 90, 180 and 270 degrees, as is usual for Omniglot."""
+    root: str | None = None
+    """Folder of all prepared data. None: the environment's RANKSHOT_DATA, or the platform's cache folder."""
+    augment: tuple[str, ...] = ()
+    """Random changes to the training images, any of: flip crop."""
+
+    method: str = "map-dlm"
+    """What to learn by: map-dlm, map-ssvm (both rank), or siamese (compares pairs)."""
+    metric: str = "ap"
+    """What rankings are judged by: ap, ndcg, auc, rr, or precision@K for any K."""
+    alpha: float | None = None
+    """Weight of the loss-augmented ranking. None: the paper's 10, and 1 where sign is -1."""
+    epsilon: float = 1.0
+    """Weight of the metric within loss-augmented inference."""
+    sign: int = 1
+    """Direct loss minimisation: 1 moves away from a bad ranking that scores well, -1 towards a good one."""
+
+    filters: int = 64
+    """Filters of each of the four layers of Conv4."""
+    batch_classes: int = 16
+    """Classes in a batch."""
+    batch_size: int = 128
+    """Images in a batch, drawn from all images of its classes."""
+    updates: int = 800
+    """How many batches to learn from."""
+    learning_rate: float = 1e-3
+    """Adam's, at the beginning."""
+    schedule: str = "constant"
+    """Of the learning rate: constant, step (times `decay` every `decay_every` updates), or cosine (down to 0)."""
+    decay: float = 0.75
+    """Factor of the step schedule."""
+    decay_every: int = 2000
+    """Updates between two steps of the step schedule."""
+    seed: int = 0
+    """Of the first weights, the batches and the validation episodes."""
+
+    validate_every: int = 100
+    """Updates between two validations on held-out classes; the best model by mAP is kept. 0: never, the last is kept."""
+    validation_ways: tuple[int, ...] | None = None
+    """Classes of a validation episode; the largest decides which model is best. None: 5 and 20, or as many as there are."""
+    validation_episodes: int = 100
+    """Episodes of each validation task."""
+    norm: str = "running"
+    """Batch norm in validation: by running averages, or by each batch's own statistics (batch), as the paper did."""
+    log_every: int = 10
+    """Updates between two lines of metrics.jsonl."""
+    checkpoint_every: int = 100
+    """Updates between two checkpoints to resume from."""
+
+    device: str = "auto"
+    """Where to train: cpu, cuda, or auto (cuda where there is one)."""
+    precision: str = "auto"
+    """What the network computes in: float32, bfloat16, or auto (bfloat16 on cuda)."""
+
+    def check(self) -> None:
+        """Complain about the first setting that makes no sense."""
+        _one_of("method", self.method, NAMES)
+        _one_of("schedule", self.schedule, SCHEDULES)
+        _one_of("norm", self.norm, NORMS)
+        _one_of("device", self.device, DEVICES)
+        _one_of("precision", self.precision, PRECISIONS)
+        check_augmentations(self.augment)
+        for name in ("filters", "updates", "decay_every", "log_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        for name in ("learning_rate", "decay"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
+        if self.validate_every < 0:
+            raise ValueError(f"validate_every must be 0 (never) or more, got {self.validate_every}")
+        if self.validation_episodes < 2:
+            raise ValueError(f"validation_episodes must be 2 or more, got {self.validation_episodes}")
+        if self.validation_ways is not None and min(self.validation_ways, default=0) < 2:
+            raise ValueError(f"validation_ways must be 2 or more each, got {self.validation_ways}")
+
+    def learning_rate_at(self, update: int) -> float:
+        """The learning rate of update number `update`, which counts from 0.
+
+        >>> TrainConfig(schedule="step", decay=0.5, decay_every=10).learning_rate_at(25)
+        0.00025
+        """
+        if self.schedule == "step":
+            return self.learning_rate * self.decay ** (update // self.decay_every)
+        if self.schedule == "cosine":
+            return self.learning_rate * 0.5 * (1 + math.cos(math.pi * update / self.updates))
+        return self.learning_rate
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, path: Path) -> TrainConfig:
+        """From a file, such as a run's config.json; what it does not tell stays at its default."""
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no config {path}")
+        content = {name: value for name, value in read_json(path).items() if name not in NOT_SETTINGS}
+        known = [each.name for each in fields(cls)]
+        for name in content:
+            if name not in known:
+                like = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {like[0]!r}?" if like else f"there is {_listed(known)}"
+                raise ValueError(f"{path}: unknown setting {name!r}: {hint}")
+        hints = typing.get_type_hints(cls)
+        try:
+            config = cls(**{name: _typed(name, value, hints[name]) for name, value in content.items()})
+            config.check()
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        return config
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"unknown {name} {value!r}: there is {_listed(allowed)}")
+
+
+def _typed(name: str, value: Any, hint: Any) -> Any:
+    """`value` if it is what `hint` says: JSON's lists become tuples and its whole numbers floats, where such are due."""
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    for option in options:
+        if typing.get_origin(option) is tuple and isinstance(value, (list, tuple)):
+            return tuple(_typed(name, each, typing.get_args(option)[0]) for each in value)
+        if option is float and type(value) in (int, float):
+            return float(value)
+        if type(value) is option:
+            return value
+    wanted = " or ".join(getattr(option, "__name__", str(option)) for option in options)
+    raise ValueError(f"{name} must be {wanted}, got {value!r}")

@@ -1,0 +1,208 @@
+"""The training loop, top to bottom: data, network, then one update after another, with validation and checkpoints.
+
+Update number i depends on the config and on the updates before it, and on nothing else: batches and random numbers come
+from (seed, i). So a run that was stopped, in whatever way, goes on exactly where its last checkpoint stands.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from rankshot import data, fewshot, losses, ranking
+from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.losses.unit import unit_vectors
+from rankshot.models.pretrained import build
+from rankshot.randomness import generator_for
+
+from . import run_folder
+from .config import TrainConfig
+from .progress import progress_for
+from .run_folder import Standing
+from .state import adam, live_tensors, set_learning_rate
+from .step import GraphedStep, Step
+from .stopping import stop_signals
+
+WAYS = (5, 20)  # of validation, where the config leaves it open
+MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
+
+
+def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standing:
+    """Train into a new folder, or with `resume` go on with the run that is there; returns how far it came.
+
+    It comes less far than `config.updates` only when it is asked to stop (Ctrl-C, SIGTERM), and leaves a checkpoint then.
+    """
+    config.check()
+    device, precision = where_to_train(config)
+    images = load(config, "train")
+    held_out = load(config, "val") if config.validate_every else None
+    tasks = validation_tasks(config, held_out)
+    pixels, labels = on_device(images, device)
+    sampler = data.ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=config.seed)
+
+    network = {"name": "conv4", "in_channels": images.images.shape[1], "filters": config.filters}
+    model, loss = first_weights(config, network, images.images.shape[1:], device)
+    optimiser = adam(model, loss, config.learning_rate, device)
+    tensors = live_tensors(model, loss, optimiser)
+
+    if resume and run_folder.is_run(folder):
+        run_folder.change_settings(folder, config, MAY_CHANGE)
+    else:
+        run_folder.start(folder, config, network)
+    with run_folder.kept_alone(folder), stop_signals() as stop:
+        standing = run_folder.load_state(folder, tensors)
+        with (
+            run_folder.metrics_after(folder, standing.update) as metrics,
+            progress_for(f"{config.data} {config.method}", config.updates, standing.update) as progress,
+        ):
+            threads = torch.get_num_threads()
+            if standing.update == 0:
+                run_folder.save_state(folder, tensors, standing)  # there is always something to go on from
+            elif standing.threads != threads and device.type == "cpu":
+                progress.said(f"began with {standing.threads} threads, goes on with {threads}: last bits may differ")
+            standing = replace(standing, threads=threads)
+
+            eager = Step(model, loss, optimiser, pixels, labels, config.augment, precision)
+            step: Step | GraphedStep = eager
+            if device.type == "cuda" and standing.update < config.updates:
+                step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, device))
+            clock, logged = time.perf_counter(), standing
+            for update in range(standing.update, config.updates):
+                set_learning_rate(optimiser, config.learning_rate_at(update))
+                indices = sampler.draw(update)
+                try:
+                    value, embeddings = step(indices, noise(config, update, device))
+                except ValueError as error:  # the loss looks at its batch, and has found it not finite
+                    raise broken_down(update, str(error), folder, standing) from None
+
+                done, stops = update + 1, stop.is_set()
+                is_last = done == config.updates
+                logs = is_last or done % config.log_every == 0
+                validates = bool(tasks) and (is_last or done % config.validate_every == 0)
+                saves = is_last or stops or done % config.checkpoint_every == 0
+                if not (logs or validates or saves):
+                    continue
+
+                # To look at numbers makes a GPU wait, so it happens now and then, and always before anything is written.
+                if not (value.isfinite() and all_finite(tensors)):
+                    raise broken_down(update, f"the loss is {value.item()}", folder, standing)
+                seconds = standing.seconds + time.perf_counter() - clock
+                standing = replace(standing, update=done, seconds=seconds)
+                if logs:
+                    batch_map = mean_average_precision(embeddings, labels[indices])
+                    told = {"update": done, "loss": value.item(), "batch_map": batch_map}
+                    metrics.write({**told, "learning_rate": config.learning_rate_at(update), "seconds": round(seconds, 3)})
+                    per_second = (done - logged.update) / (seconds - logged.seconds)
+                    progress.updated(done, value.item(), batch_map, per_second)
+                    logged = standing
+                if validates and held_out is not None:
+                    results = fewshot.evaluate(model, held_out, tasks, config.validation_episodes, config.seed, config.norm)
+                    is_best = results[-1].mean > standing.best
+                    means = {str(each.task): {"mean": each.mean, "interval": each.interval} for each in results}
+                    if is_best:
+                        standing = replace(standing, best=results[-1].mean, best_update=done)
+                        run_folder.save_model(folder, model.state_dict(), done, means)
+                    metrics.write({"update": done, "validation": means, "best": is_best})
+                    progress.validated(done, results, is_best)
+                if saves:
+                    if not tasks:
+                        run_folder.save_model(folder, model.state_dict(), done, {})
+                    metrics.wait_for_disk()  # first: a checkpoint counts on the lines before it
+                    run_folder.save_state(folder, tensors, standing)
+                if stops:
+                    break
+                clock = time.perf_counter()
+    return standing
+
+
+class Diverged(ValueError):
+    """Training has come to numbers that are none."""
+
+
+def broken_down(update: int, how: str, folder: Path, standing: Standing) -> Diverged:
+    return Diverged(
+        f"training broke down at update {update + 1}: {how}. The checkpoint before it is intact in {folder}. A lower "
+        f"learning rate may help: rankshot train --config {folder / 'config.json'} --learning-rate …"
+    )
+
+
+def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:
+    """The device, and what the network computes in there."""
+    has_gpu = torch.cuda.is_available()
+    if config.device == "cuda" and not has_gpu:
+        raise ValueError("device is 'cuda', but torch finds no CUDA device here: use 'cpu' or 'auto'")
+    device = torch.device("cuda" if has_gpu and config.device != "cpu" else "cpu")
+    by_itself = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
+    precision: torch.dtype = getattr(torch, by_itself if config.precision == "auto" else config.precision)
+    return device, precision
+
+
+def load(config: TrainConfig, split: str) -> data.ImageSet:
+    """One split of the config's data set."""
+    images = data.load(config.data, split, config.root)
+    return images.with_rotations() if config.rotations else images
+
+
+def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Images as uint8, and labels. On a CPU the images stay where they are, in a memory-mapped file perhaps."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # we only read
+        return torch.from_numpy(images.images).to(device), torch.from_numpy(images.labels).to(device)
+
+
+def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[fewshot.Task]:
+    """One-shot classification and retrieval of every way; the last one decides which model is best."""
+    if images is None:
+        return []
+    n_classes, smallest = len(images.classes), images.smallest_class
+    ways = config.validation_ways or {min(way, n_classes) for way in WAYS}
+    tasks: list[fewshot.Task] = []
+    for way in sorted(ways):
+        if way > n_classes:
+            raise ValueError(f"validation_ways has {way}, but {config.data} has {n_classes} validation classes")
+        tasks.append(fewshot.Classification(way, shot=1, per_class=min(20, smallest)))
+        tasks.append(fewshot.Retrieval(way, per_class=min(10, smallest)))
+    return tasks
+
+
+def first_weights(
+    config: TrainConfig, network: dict[str, object], shape: tuple[int, ...], device: torch.device
+) -> tuple[nn.Module, nn.Module]:
+    """The network and its loss as the seed has them, whatever torch's global generator has been through."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.default_generator.manual_seed(config.seed)
+        model = build(network)
+        dimensions = model.eval()(torch.zeros(1, *shape)).shape[1]
+        loss = losses.by_name(
+            config.method,
+            dimensions,
+            metric=config.metric,
+            epsilon=config.epsilon,
+            alpha=config.alpha,
+            sign=config.sign,
+        )
+    return model.to(device).train(), loss.to(device)
+
+
+def noise(config: TrainConfig, update: int, device: torch.device) -> Tensor:
+    """Random numbers for the augmentation of one batch."""
+    shape = (config.batch_size, RANDOM_NUMBERS)
+    if not config.augment:
+        return torch.zeros(shape, device=device)
+    return torch.rand(shape, generator=generator_for(config.seed, "noise", update, device=device), device=device)
+
+
+def all_finite(tensors: dict[str, Tensor]) -> bool:
+    return bool(torch.stack([each.isfinite().all() for each in tensors.values()]).all())
+
+
+def mean_average_precision(embeddings: Tensor, labels: Tensor) -> float:
+    """How well the images of a batch retrieve one another."""
+    unit = unit_vectors(embeddings)
+    relevance, valid = ranking.relevance_of(labels)
+    return float(ranking.average_precision(unit @ unit.T, relevance, valid).nanmean())

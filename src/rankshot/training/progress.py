@@ -1,0 +1,111 @@
+"""What a person sees while training: a live bar on a colour terminal, plain lines anywhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from rankshot.fewshot import Result
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichBar
+
+PLAIN_LINES = 20  # about how many of them a whole run prints
+
+
+class Progress(Protocol):
+    """Told what happens, in this order, any number of times."""
+
+    def said(self, text: str) -> None: ...
+
+    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None: ...
+
+    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None: ...
+
+
+@contextmanager
+def progress_for(name: str, total: int, done: int) -> Iterator[Progress]:
+    """A live bar where it can be shown, else plain lines."""
+    if not wants_bar():
+        yield PlainProgress(name, total, done)
+        return
+    bar = BarProgress(name, total, done)
+    with bar.bar:
+        yield bar
+
+
+def wants_bar() -> bool:
+    """On a terminal with colour that a person watches, where rich is installed."""
+    colourless = "NO_COLOR" in os.environ or os.environ.get("TERM", "dumb") == "dumb"
+    if colourless or os.environ.get("CI") or not sys.stdout.isatty():
+        return False
+    try:
+        import rich.progress  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def validation_line(update: int, results: Sequence[Result], is_best: bool) -> str:
+    told = ", ".join(f"{each.task} {100 * each.mean:.1f} ± {100 * each.interval:.1f}" for each in results)
+    return f"validation at {update}: {told}{'   best so far' if is_best else ''}"
+
+
+class PlainProgress:
+    """A line now and then: for logs, pipes and terminals without colour."""
+
+    def __init__(self, name: str, total: int, done: int) -> None:
+        self.name, self.total = name, total
+        self.every = max(1, total // PLAIN_LINES)
+        self.told = done
+
+    def said(self, text: str) -> None:
+        print(text, flush=True)
+
+    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
+        if update < self.total and update - self.told < self.every:
+            return
+        self.told = update
+        left = _time((self.total - update) / per_second)
+        line = f"{update:{len(str(self.total))}d}/{self.total}  loss {loss:8.4f}  batch mAP {100 * batch_map:5.1f}"
+        self.said(f"{self.name}  {line}  {per_second:.1f} updates/s  {left} left")
+
+    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
+        self.said(f"{self.name}  {validation_line(update, results, is_best)}")
+
+
+class BarProgress:
+    """Live: bar, updates a second, loss, batch mAP, the last validation."""
+
+    def __init__(self, name: str, total: int, done: int) -> None:
+        from rich import progress
+
+        self.bar: RichBar = progress.Progress(
+            progress.TextColumn("[bold]{task.description}"),
+            progress.BarColumn(bar_width=None),
+            progress.TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            progress.TextColumn("{task.fields[told]}"),
+            progress.TextColumn("[cyan]{task.fields[left]}"),
+        )
+        self.total = total
+        self.task = self.bar.add_task(name, total=total, completed=done, told="starting", left="")
+
+    def said(self, text: str) -> None:
+        self.bar.console.print(text, markup=False, highlight=False)
+
+    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
+        told = f"[magenta]{per_second:.1f}/s[/]  loss [yellow]{loss:.4f}[/]  batch mAP [green]{100 * batch_map:.1f}[/]"
+        left = _time((self.total - update) / per_second) + " left" if update < self.total else "done"
+        self.bar.update(self.task, completed=update, told=told, left=left)
+
+    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
+        self.bar.console.print(validation_line(update, results, is_best), highlight=False, style="" if is_best else "dim")
+
+
+def _time(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

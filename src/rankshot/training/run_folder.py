@@ -1,0 +1,148 @@
+"""A run is a folder. Whatever moment it is stopped at, what lies there can be read, and training can go on from it.
+
+config.json         every setting, and what network it is
+model.safetensors   the best network so far, by validation; `from_pretrained` reads it
+state.safetensors   where training stands: weights, Adam's averages, the update's number
+metrics.jsonl       what was measured, one line a time
+README.md           the model card
+evaluation.json, report.html   written by `rankshot evaluate`
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from torch import Tensor
+
+from rankshot import __version__
+from rankshot.files import write_whole
+from rankshot.models.pretrained import CONFIG, WEIGHTS, fill, read_json, read_notes, read_tensors, write_tensors
+
+from .card import write_card
+from .config import TrainConfig
+
+STATE, METRICS = "state.safetensors", "metrics.jsonl"
+
+
+@dataclass
+class Standing:
+    """How far a run has come."""
+
+    update: int = 0
+    best: float = -1.0  # validation mAP of the best network; -1 before the first validation
+    best_update: int = 0
+    seconds: float = 0.0  # spent in training, validation aside
+    threads: int = 0  # that torch computed with: another number gives other last bits
+
+
+def start(folder: Path, config: TrainConfig, network: Mapping[str, Any]) -> None:
+    """Make the folder of a new run."""
+    if folder.exists() and not is_run(folder) and not (folder.is_dir() and not any(folder.iterdir())):
+        raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
+    if is_run(folder):
+        raise FileExistsError(f"{folder} exists already: name another folder with --run, or go on with it by --resume")
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_config(folder, config, network)
+
+
+def change_settings(folder: Path, config: TrainConfig, allowed: Sequence[str]) -> None:
+    """A run goes on with the settings that it began with, but for a few."""
+    began, goes_on = TrainConfig.from_json(folder / CONFIG).to_json(), config.to_json()
+    changed = [name for name in began if began[name] != goes_on[name]]
+    for name in changed:
+        if name not in allowed:
+            raise ValueError(
+                f"{folder} was begun with {name} {began[name]!r} and cannot go on with {goes_on[name]!r}: start a new run "
+                f"from its settings with --config {folder / CONFIG}"
+            )
+    if changed:
+        _write_config(folder, config, read_json(folder / CONFIG)["model"])
+
+
+def _write_config(folder: Path, config: TrainConfig, network: Mapping[str, Any]) -> None:
+    content = {"rankshot": __version__, "model": network, **config.to_json()}
+    write_whole(folder / CONFIG, json.dumps(content, indent=1) + "\n")
+
+
+def is_run(folder: Path) -> bool:
+    return (folder / CONFIG).is_file()
+
+
+@contextmanager
+def kept_alone(folder: Path) -> Iterator[None]:
+    """No two processes train in one folder (where the system can tell); a process that dies lets go by itself."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"another process is training in {folder}") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def save_state(folder: Path, tensors: Mapping[str, Tensor], standing: Standing) -> None:
+    write_tensors(folder / STATE, tensors, {name: json.dumps(value) for name, value in asdict(standing).items()})
+
+
+def load_state(folder: Path, tensors: Mapping[str, Tensor]) -> Standing:
+    """Fill the live tensors with those of the last checkpoint. Without one, nothing has happened yet."""
+    for partial in folder.glob(".*.partial"):  # left by a process that was killed while writing
+        partial.unlink()
+    if not (folder / STATE).exists():
+        return Standing()
+    notes = read_notes(folder / STATE)
+    fill(tensors, read_tensors(folder / STATE), folder / STATE)
+    try:
+        return Standing(**{name: json.loads(value) for name, value in notes.items()})
+    except (TypeError, ValueError):
+        raise ValueError(f"{folder / STATE} is no checkpoint of a run: its notes are {notes}") from None
+
+
+def save_model(folder: Path, tensors: Mapping[str, Tensor], update: int, validation: Mapping[str, Any]) -> None:
+    """The network that the run is for, and a card that tells about it."""
+    notes = {"format": "pt", "rankshot": __version__, "update": str(update), "validation": json.dumps(validation)}
+    write_tensors(folder / WEIGHTS, tensors, notes)
+    write_card(folder)
+
+
+def read_metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl, without one that was cut short."""
+    path = folder / METRICS
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+@contextmanager
+def metrics_after(folder: Path, update: int) -> Iterator[MetricsLog]:
+    """metrics.jsonl, open to be continued after `update`: what a killed process wrote beyond its checkpoint goes."""
+    kept = [line for line in read_metrics(folder) if line["update"] <= update]
+    write_whole(folder / METRICS, "".join(json.dumps(line) + "\n" for line in kept))
+    with (folder / METRICS).open("a") as file:
+        yield MetricsLog(file)
+
+
+class MetricsLog:
+    """One line at a time, on the disk before the checkpoint that counts on it."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+
+    def wait_for_disk(self) -> None:
+        os.fsync(self.file.fileno())

@@ -1,0 +1,40 @@
+"""Where training stands, as named tensors that are alive: to save is to write them, to resume is to fill them in place."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn, optim
+
+
+def adam(model: nn.Module, loss: nn.Module, learning_rate: float, device: torch.device) -> optim.Adam:
+    """Adam over the network and what the loss learns, its state there from the start instead of from the first update."""
+    parameters = [*model.parameters(), *loss.parameters()]
+    on_gpu = device.type == "cuda"
+    # In a CUDA graph the learning rate must be a tensor, or it would be recorded as the number it was.
+    rate = torch.tensor(learning_rate, device=device) if on_gpu else learning_rate
+    optimiser = optim.Adam(parameters, lr=rate, capturable=on_gpu, fused=True)
+    for each in parameters:
+        optimiser.state[each] = {
+            "step": torch.zeros((), device=device),
+            "exp_avg": torch.zeros_like(each),
+            "exp_avg_sq": torch.zeros_like(each),
+        }
+    return optimiser
+
+
+def set_learning_rate(optimiser: optim.Adam, rate: float) -> None:
+    (group,) = optimiser.param_groups
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(rate)
+    else:
+        group["lr"] = rate
+
+
+def live_tensors(model: nn.Module, loss: nn.Module, optimiser: optim.Adam) -> dict[str, Tensor]:
+    """Everything that an update changes, by name."""
+    tensors = {f"model.{name}": each for name, each in model.state_dict().items()}
+    tensors |= {f"loss.{name}": each for name, each in loss.state_dict().items()}
+    named = [*model.named_parameters(prefix="model"), *loss.named_parameters(prefix="loss")]
+    for name, parameter in named:
+        tensors |= {f"adam.{kind}.{name}": each for kind, each in optimiser.state[parameter].items()}
+    return tensors

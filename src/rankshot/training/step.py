@@ -1,0 +1,74 @@
+"""One update: which images in, loss and embeddings out. On a GPU it is recorded once as a CUDA graph and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.data.augmentation import augmented
+
+WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their kernels, the allocator fills
+
+
+class Step:
+    """The network, its loss and its optimiser, over images that lie on the training device.
+
+    images  (n, C, H, W) uint8
+    labels  (n,)
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        images: Tensor,
+        labels: Tensor,
+        augment: Sequence[str],
+        precision: torch.dtype,
+    ) -> None:
+        self.model, self.loss, self.optimiser = model, loss, optimiser
+        self.images, self.labels, self.augment, self.precision = images, labels, augment, precision
+
+    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D)."""
+        self.optimiser.zero_grad()
+        pixels = augmented(self.images[indices].float() / 255, self.augment, noise)
+        with torch.autocast(pixels.device.type, self.precision, enabled=self.precision != torch.float32):
+            embeddings = self.model(pixels)
+        loss: Tensor = self.loss(embeddings, self.labels[indices])
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        return loss.detach(), embeddings.detach()
+
+
+class GraphedStep:
+    """A `Step` as a CUDA graph: one launch an update instead of hundreds, the same arithmetic.
+
+    `state` is every tensor that an update changes: warming up changes them too, so they are put back.
+    """
+
+    def __init__(self, step: Step, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> None:
+        self.indices, self.noise = indices.clone(), noise.clone()
+        before = {name: each.clone() for name, each in state.items()}
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UP):
+                step(self.indices, self.noise)
+        torch.cuda.current_stream().wait_stream(stream)
+        step.optimiser.zero_grad()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.loss, self.embeddings = step(self.indices, self.noise)
+        with torch.no_grad():
+            for name, each in state.items():
+                each.copy_(before[name])
+
+    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+        self.indices.copy_(indices)
+        self.noise.copy_(noise)
+        self.graph.replay()
+        return self.loss, self.embeddings

@@ -1,0 +1,34 @@
+"""Asked to stop, a run first finishes its update and writes a checkpoint."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C, or SIGTERM, sets; the second one does what it always does."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # signals reach the main thread alone
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        asked.set()
+        put_back()
+
+    def put_back() -> None:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    before = {each: signal.signal(each, ask) for each in SIGNALS}
+    try:
+        yield asked
+    finally:
+        put_back()
