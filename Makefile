@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+RUNS := runs/quickstart
+UPDATES := 400
 
 .PHONY: setup quickstart test lint types pytest bench tables clean
 
@@ -14,8 +16,11 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,test,bench]'
 	touch $(STAMP)
 
+# Two ways to learn the same alphabets, measured on alphabets that neither has seen. Interrupted, it goes on the next time.
 quickstart: setup
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/rankshot train --run $(RUNS)/siamese --method siamese --updates $(UPDATES) --resume
+	$(BIN)/rankshot train --run $(RUNS)/map-dlm --method map-dlm --updates $(UPDATES) --resume
+	$(BIN)/rankshot evaluate $(RUNS)/map-dlm $(RUNS)/siamese --untrained
 
 test: lint types pytest
 

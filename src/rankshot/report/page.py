@@ -81,7 +81,8 @@ def curves(runs: Sequence[Measured]) -> str:
         charts.append(
             chart(f"loss of {own}", {name: _training(history, "loss", 1) if name == own else [] for name in histories})
         )
-    return f"<div class=charts>{''.join(charts)}</div><p class=note>Along the bottom: updates.</p>"
+    note = "Along the bottom: updates. The value of a ranking loss need not fall while the rankings get better."
+    return f"<div class=charts>{''.join(charts)}</div><p class=note>{note}</p>"
 
 
 def _validation(lines: Sequence[dict[str, Any]], task: str) -> Points:

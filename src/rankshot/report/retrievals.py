@@ -32,8 +32,9 @@ def retrievals(model: nn.Module, images: ImageSet, seed: int) -> str:
     head = f"<thead><tr><th></th><th scope=col>query</th>{places}</tr></thead>"
     return (
         f"<p>Every query ranks the {len(drawn) - 1} other images of {pool}. Here are {len(rows)} of them, from the worst "
-        f"to the best, with the first {order.shape[1]} images that they retrieved, as many as there are to find: <span class='key right'>✓ the same class"
-        f"</span> <span class='key wrong'>✗ another class</span>. AP is the average precision of the whole ranking.</p>"
+        f"to the best, with the first {order.shape[1]} images that they retrieved, as many as there are to find: "
+        f"<span class='key right'>✓ the same class</span> "
+        f"<span class='key wrong'>✗ another class</span>. AP is the average precision of the whole ranking.</p>"
         f"<div class=scroll><table class=retrievals>{head}<tbody>{''.join(rows)}</tbody></table></div>"
     )
 

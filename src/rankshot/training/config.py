@@ -19,6 +19,7 @@ SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "float32", "bfloat16")
 NORMS = ("running", "batch")
+LEARNING_RATES = {"map-dlm": 1e-3, "map-ssvm": 1e-3, "siamese": 0.1}  # the paper's
 NOT_SETTINGS = ("rankshot", "model")  # what else a run's config.json tells
 
 
@@ -54,8 +55,8 @@ class TrainConfig:
     """Images in a batch, drawn from all images of its classes."""
     updates: int = 800
     """How many batches to learn from."""
-    learning_rate: float = 1e-3
-    """Adam's, at the beginning."""
+    learning_rate: float | None = None
+    """Adam's, at the beginning. None: the paper's, 0.001 for map-dlm and map-ssvm, 0.1 for siamese."""
     schedule: str = "constant"
     """Of the learning rate: constant, step (times `decay` every `decay_every` updates), or cosine (down to 0)."""
     decay: float = 0.75
@@ -94,15 +95,19 @@ class TrainConfig:
         for name in ("filters", "updates", "decay_every", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
-        for name in ("learning_rate", "decay"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be above 0, got {getattr(self, name)}")
+        for name, value in (("learning_rate", self.first_learning_rate), ("decay", self.decay)):
+            if not 0 < value < math.inf:
+                raise ValueError(f"{name} must be above 0, got {value}")
         if self.validate_every < 0:
             raise ValueError(f"validate_every must be 0 (never) or more, got {self.validate_every}")
         if self.validation_episodes < 2:
             raise ValueError(f"validation_episodes must be 2 or more, got {self.validation_episodes}")
         if self.validation_ways is not None and min(self.validation_ways, default=0) < 2:
             raise ValueError(f"validation_ways must be 2 or more each, got {self.validation_ways}")
+
+    @property
+    def first_learning_rate(self) -> float:
+        return LEARNING_RATES[self.method] if self.learning_rate is None else self.learning_rate
 
     def learning_rate_at(self, update: int) -> float:
         """The learning rate of update number `update`, which counts from 0.
@@ -111,10 +116,10 @@ class TrainConfig:
         0.00025
         """
         if self.schedule == "step":
-            return self.learning_rate * self.decay ** (update // self.decay_every)
+            return self.first_learning_rate * self.decay ** (update // self.decay_every)
         if self.schedule == "cosine":
-            return self.learning_rate * 0.5 * (1 + math.cos(math.pi * update / self.updates))
-        return self.learning_rate
+            return self.first_learning_rate * 0.5 * (1 + math.cos(math.pi * update / self.updates))
+        return self.first_learning_rate
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

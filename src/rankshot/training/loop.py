@@ -47,7 +47,7 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standin
 
     network = {"name": "conv4", "in_channels": images.images.shape[1], "filters": config.filters}
     model, loss = first_weights(config, network, images.images.shape[1:], device)
-    optimiser = adam(model, loss, config.learning_rate, device)
+    optimiser = adam(model, loss, config.first_learning_rate, device)
     tensors = live_tensors(model, loss, optimiser)
 
     if resume and run_folder.is_run(folder):
