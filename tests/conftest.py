@@ -1,9 +1,13 @@
-"""Shared by all tests: one thread a worker, so that two workers on two cores do not fight; and the devices there are."""
+"""Shared by all tests: one thread a worker, the devices there are, and a place for data that is nobody's own."""
+
+import os
+import sys
 
 import pytest
 import torch
 
 torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start, too
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -11,3 +15,19 @@ def device(request):
     if request.param == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device here")
     return request.param
+
+
+@pytest.fixture(scope="session", autouse=True)
+def data_root(tmp_path_factory):
+    """Prepared data is shared by all workers, and never that of the person who runs the tests."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "prepared"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RANKSHOT_DATA", str(root))
+        yield root
+
+
+@pytest.fixture(scope="session")
+def rankshot():
+    """The command line as a process: rankshot("train", …) -> arguments for subprocess."""
+    return lambda *arguments: [sys.executable, "-m", "rankshot", *map(str, arguments)]

@@ -19,9 +19,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_blocks_run(page, tmp_path, monkeypatch):
+def test_python_blocks_run(page):
     """The blocks of a page run one after another, as a reader would type them."""
-    monkeypatch.setenv("RANKSHOT_DATA", str(tmp_path))
     torch.manual_seed(0)
     names: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text()):

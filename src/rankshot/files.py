@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -16,7 +17,8 @@ def write_whole(path: Path, content: bytes | str) -> None:
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
         raise type(error)(error.errno, error.strerror, str(path)) from error
     _wait_for_folder(path.parent)
 

@@ -195,7 +195,7 @@ def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
     for name, each in zip(("embeddings", "ref_embeddings"), embeddings, strict=True):
         if each is not None and not bool(computable(each).isfinite().all()):
             row, column = (int(place) for place in (~computable(each).isfinite()).nonzero()[0])
-            raise ValueError(f"{name} must be finite, got {float(each[row, column])} in row {row}, column {column}")
+            raise ValueError(f"{name} must be finite, got {each[row, column].item()} in row {row}, column {column}")
 
 
 def _frames_to_the_caller() -> int:

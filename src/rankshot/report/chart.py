@@ -59,7 +59,8 @@ def ticks(low: float, high: float) -> list[float]:
     >>> ticks(0.0, 83.0)
     [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
     """
-    span = (high - low) or abs(high) or 1.0
+    size = max(abs(low), abs(high), 1e-9)
+    span = high - low if high - low > 1e-6 * size else size  # what differs in rounding only is one value
     rough = span / 5
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough * 0.999)

@@ -1,0 +1,84 @@
+"""`rankshot evaluate`: the table, the report, and what can be wrong."""
+
+import re
+
+import pytest
+
+from rankshot.cli.main import main
+
+OPTIONS = "--filters 8 --batch-classes 4 --batch-size 32 --updates 4 --validation-episodes 5 --device cpu"
+TRAIN = ["train", *OPTIONS.split()]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evaluate") / "run"
+    assert main([*TRAIN, "--run", str(folder)]) == 0
+    return folder
+
+
+def test_the_table_and_the_report(folder, capsys):
+    assert main(["evaluate", str(folder), "--untrained", "--episodes", "20"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"untrained +map-dlm", told)
+    for task in ("1-shot 5-way", "1-shot 20-way", "5-shot 5-way", "5-shot 20-way", "retrieval 5-way", "retrieval 20-way"):
+        assert re.search(rf"^{task} .*( +\d+\.\d ± \d+\.\d){{2}}$", told, re.M), task
+    assert f"The report: {folder / 'report.html'}" in told
+    assert (folder / "report.html").read_text().startswith("<!doctype html>")
+    assert (folder / "evaluation.json").exists()
+
+
+def test_the_same_seed_asks_the_same_questions(folder, capsys):
+    shown = []
+    for options in (["--seed", "1"], ["--seed", "1"], ["--seed", "2"]):
+        assert main(["evaluate", str(folder), "--episodes", "20", *options]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] != shown[2]
+
+
+def test_other_tasks(folder, capsys):
+    assert main(["evaluate", str(folder), "--ways", "3", "--shots", "2", "--episodes", "5", "--split", "val"]) == 0
+    told = capsys.readouterr().out
+    assert "2-shot 3-way" in told
+    assert "retrieval 3-way" in told
+    assert "20-way" not in told
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["nowhere"], "nowhere is not a run: there is no config.json in it"),
+        ([], "name at least one run"),
+        (["RUN", "--ways", "5", "119"], "1-shot 119-way needs 119 classes, but there are 118"),
+        (["RUN", "--shots", "20"], "shot must be from 1 to 19, got 20"),
+        (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val' or 'test'"),
+        (["RUN", "--data", "omniglut"], "unknown data set 'omniglut': there is 'glyphs'"),
+        (["RUN", "--norm", "layer"], "unknown norm 'layer': use 'running' or 'batch'"),
+        (["RUN", "--episodes", "1"], "an interval needs 2 episodes or more, got 1"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_input(folder, capsys, options, message):
+    assert main(["evaluate", *(str(folder) if each == "RUN" else each for each in options)]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("rankshot: ")
+    assert message in told
+    assert told.count("\n") == 1
+
+
+def test_weights_cut_short_or_of_another_model(folder, tmp_path, capsys):
+    other = tmp_path / "other"
+    assert main([*TRAIN, "--run", str(other), "--filters", "4"]) == 0
+    weights = (folder / "model.safetensors").read_bytes()
+    (other / "model.safetensors").write_bytes(weights)
+    assert main(["evaluate", str(other)]) == 1
+    assert (
+        "model.safetensors is of another model: '0.0.weight' should be (4, 1, 3, 3), got (8, 1, 3, 3)"
+        in capsys.readouterr().err
+    )
+    (other / "model.safetensors").write_bytes(weights[:-7])
+    assert main(["evaluate", str(other)]) == 1
+    assert "model.safetensors is damaged or cut short" in capsys.readouterr().err
+    (other / "model.safetensors").unlink()
+    assert main(["evaluate", str(other)]) == 1
+    assert "there is no " in capsys.readouterr().err

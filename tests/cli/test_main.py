@@ -1,0 +1,76 @@
+"""The door of the command line."""
+
+import subprocess
+
+import pytest
+
+import rankshot as package
+from rankshot.cli import main as cli
+from rankshot.cli.main import COMMANDS, main
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"rankshot {package.__version__}\n"
+
+
+def test_the_help_names_every_command(capsys):
+    assert main(["-h"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"  {name} " in shown and what in shown for name, what in COMMANDS.items())
+
+
+def test_unknown_command(capsys):
+    assert main(["trian"]) == 1
+    assert capsys.readouterr().err == "rankshot: unknown command 'trian': there is 'train', 'evaluate'\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(rankshot, name):
+    done = subprocess.run(rankshot(name, "--help"), capture_output=True, text=True, check=True)
+    assert f"usage: rankshot {name}" in done.stdout
+    assert "--seed INT" in done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_that_does_not_exist(rankshot, name):
+    done = subprocess.run(rankshot(name, "run", "--sede", "3"), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--sede" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "code"),
+    [
+        (ValueError("a value"), "rankshot: a value\n", 1),
+        (OSError(28, "No space left on device", "file"), "rankshot: file: No space left on device\n", 1),
+        (FileExistsError("run exists"), "rankshot: run exists\n", 1),
+        (MemoryError(), "rankshot: MemoryError\n", 1),
+        (ModuleNotFoundError("No module named 'tyro'"), f"rankshot: No module named 'tyro'. {cli.EXTRA}\n", 1),
+        (KeyboardInterrupt(), "stopped\n", 130),
+    ],
+    ids=repr,
+)
+def test_errors_of_use_are_one_line(monkeypatch, capsys, error, message, code):
+    def fail(name):
+        raise error
+
+    monkeypatch.setattr(cli.importlib, "import_module", fail)
+    assert main(["train"]) == code
+    assert capsys.readouterr().err == message
+
+
+def test_errors_of_ours_are_not_hidden(monkeypatch):
+    def fail(name):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli.importlib, "import_module", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["train"])
+
+
+def test_a_traceback_can_be_asked_for(monkeypatch):
+    monkeypatch.setenv("RANKSHOT_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="unknown method"):
+        main(["train", "--method", "none"])

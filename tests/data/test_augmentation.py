@@ -1,0 +1,41 @@
+"""Augmentation of a whole batch is what it would be image by image, and a pure function of its random numbers."""
+
+import pytest
+import torch
+
+from rankshot.data.augmentation import AUGMENTATIONS, RANDOM_NUMBERS, augmented
+
+
+@pytest.fixture
+def images(device):
+    return torch.rand(9, 3, 20, 30, generator=torch.Generator().manual_seed(0)).to(device)
+
+
+def test_flip(images):
+    noise = torch.rand(9, RANDOM_NUMBERS, device=images.device)
+    for image, number, result in zip(images, noise, augmented(images, ["flip"], noise), strict=True):
+        assert torch.equal(result, image.flip(-1) if number[0] < 0.5 else image)
+
+
+def test_crop(images):
+    noise = torch.rand(9, RANDOM_NUMBERS, device=images.device)
+    noise[0], noise[1] = 0.0, 1 - 2**-24  # the furthest either way
+    for image, number, result in zip(images, noise, augmented(images, ["crop"], noise), strict=True):
+        down, right = int(number[1] * 5) - 2, int(number[2] * 7) - 3
+        for row in range(20):
+            for column in range(30):
+                y, x = row + down, column + right
+                inside = 0 <= y < 20 and 0 <= x < 30
+                assert torch.equal(result[:, row, column], image[:, y, x] if inside else torch.zeros_like(image[:, 0, 0]))
+
+
+def test_none_and_several(images):
+    noise = torch.full((9, RANDOM_NUMBERS), 0.3, device=images.device)
+    assert torch.equal(augmented(images, [], noise), images)
+    both = augmented(images, ["flip", "crop"], noise)
+    assert torch.equal(both, augmented(images.flip(-1), ["crop"], noise))
+
+
+def test_unknown():
+    with pytest.raises(ValueError, match=f"unknown augmentation 'blur': there is {', '.join(map(repr, AUGMENTATIONS))}"):
+        augmented(torch.zeros(1, 1, 2, 2), ["blur"], torch.zeros(1, RANDOM_NUMBERS))

@@ -1,0 +1,40 @@
+"""The map gathers what is near."""
+
+import torch
+
+from rankshot.report.embedding_map import _neighbourhoods, layout
+
+
+def clusters(seed=0, spread=0.15):
+    generator = torch.Generator().manual_seed(seed)
+    centres = torch.randn(6, 32, generator=generator)
+    vectors = centres.repeat_interleave(15, 0) + spread * torch.randn(90, 32, generator=generator)
+    return torch.nn.functional.normalize(vectors, dim=1), torch.arange(6).repeat_interleave(15)
+
+
+def test_clusters_stay_together():
+    vectors, labels = clusters()
+    places = layout(vectors)
+    assert places.shape == (90, 2)
+    assert places.isfinite().all()
+    nearest = torch.cdist(places, places).fill_diagonal_(torch.inf).topk(5, largest=False).indices
+    assert (labels[nearest] == labels[:, None]).double().mean() > 0.99
+
+
+def test_it_is_the_same_every_time():
+    vectors, _ = clusters()
+    assert torch.equal(layout(vectors), layout(vectors))
+
+
+def test_degenerate_input():
+    assert layout(torch.zeros(10, 4)).isfinite().all()
+    assert layout(torch.eye(4)).isfinite().all()
+
+
+def test_perplexity():
+    vectors, _ = clusters(spread=1.0)
+    chances = _neighbourhoods(torch.cdist(vectors, vectors).double().square(), 15.0)
+    assert torch.allclose(chances.sum(1), torch.ones(90).double())
+    assert not chances.diagonal().any()
+    effective = (-(chances * chances.clamp(min=1e-300).log()).sum(1)).exp()
+    assert torch.allclose(effective, torch.full((90,), 15.0).double(), rtol=1e-3)

@@ -1,0 +1,40 @@
+"""A file is there whole or not at all."""
+
+import os
+import resource
+import signal
+
+import pytest
+
+from rankshot.files import write_whole
+
+
+def test_text_and_bytes(tmp_path):
+    write_whole(tmp_path / "a", "text ✓")
+    write_whole(tmp_path / "a", b"\0newer")
+    assert (tmp_path / "a").read_bytes() == b"\0newer"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_failure_leaves_the_old_file_and_names_it(tmp_path):
+    path = tmp_path / "a"
+    write_whole(path, "old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as caught:
+            write_whole(path, "x" * 10_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_nowhere_to_write(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotADirectoryError) as caught:
+        write_whole(tmp_path / "file" / "a", "text")
+    assert caught.value.filename == str(tmp_path / "file" / "a")

@@ -1,0 +1,31 @@
+"""The model card tells what lies in the folder."""
+
+import json
+
+import torch
+
+from rankshot.training import TrainConfig, run_folder
+from rankshot.training.card import write_card
+
+NETWORK = {"name": "conv4", "in_channels": 3, "filters": 4}
+
+
+def test_card(tmp_path):
+    run_folder.start(tmp_path, TrainConfig(alpha=3.0, updates=500), NETWORK)
+    run_folder.save_model(tmp_path, {"a": torch.zeros(1)}, 400, {"retrieval 20-way": {"mean": 0.8123, "interval": 0.0061}})
+    card = (tmp_path / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: rankshot\n")
+    assert "conv4 trained on glyphs by map-dlm" in card
+    assert "after 400 of 500 updates" in card
+    assert "| retrieval 20-way | 81.23 ± 0.61 |" in card
+    assert "- alpha: 3.0" in card
+    assert "(B, 3, H, W)" in card
+    assert "## On test classes" not in card
+
+    tested = {"data": "glyphs", "split": "test", "episodes": 50, "norm": "batch", "date": "2020-01-01"}
+    tasks = {"1-shot 5-way": {"mean": 0.5, "interval": 0.01}}
+    (tmp_path / "evaluation.json").write_text(json.dumps({**tested, "tasks": tasks}))
+    write_card(tmp_path)
+    card = (tmp_path / "README.md").read_text()
+    assert "## On test classes of glyphs\n\n50 episodes a task, batch norm by batch statistics, 2020-01-01" in card
+    assert "| 1-shot 5-way | 50.00 ± 1.00 |" in card

@@ -1,0 +1,99 @@
+"""One config: checked, saved, read back, scheduled."""
+
+import json
+import math
+from dataclasses import fields
+
+import pytest
+
+from rankshot.training import TrainConfig
+
+
+def test_through_a_file(tmp_path):
+    config = TrainConfig(alpha=3, augment=("flip",), validation_ways=(5, 16), schedule="step")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"rankshot": "0.1.0", "model": {}, **config.to_json()}))
+    assert TrainConfig.from_json(path) == config
+
+
+def test_what_a_file_leaves_out_is_default(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"alpha": 3}')
+    assert TrainConfig.from_json(path) == TrainConfig(alpha=3.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"alhpa": 3}', "unknown setting 'alhpa': did you mean 'alpha'?"),
+        ('{"zzz": 3}', "unknown setting 'zzz': there is 'data', "),
+        ('{"updates": "many"}', "updates must be int, got 'many'"),
+        ('{"updates": 1.5}', "updates must be int, got 1.5"),
+        ('{"updates": true}', "updates must be int, got True"),
+        ('{"rotations": 1}', "rotations must be bool, got 1"),
+        ('{"alpha": "x"}', "alpha must be float or NoneType, got 'x'"),
+        ('{"augment": "flip"}', "augment must be "),
+        ('{"validation_ways": [5, "x"]}', "validation_ways must be int, got 'x'"),
+        ('{"method": "map"}', "unknown method 'map': there is 'map-dlm', 'map-ssvm', 'siamese'"),
+        ("nothing", "is not JSON"),
+    ],
+)
+def test_files_that_make_no_sense(tmp_path, text, message):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"config\.json") as caught:
+        TrainConfig.from_json(path)
+    assert message in str(caught.value)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no config .*none.json"):
+        TrainConfig.from_json(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("method", "dlm", "unknown method 'dlm': there is 'map-dlm'"),
+        ("schedule", "linear", "unknown schedule 'linear': there is 'constant', 'step', 'cosine'"),
+        ("norm", "layer", "unknown norm 'layer'"),
+        ("device", "tpu", "unknown device 'tpu'"),
+        ("precision", "float16", "unknown precision 'float16'"),
+        ("augment", ("blur",), "unknown augmentation 'blur'"),
+        ("updates", 0, "updates must be 1 or more, got 0"),
+        ("filters", 0, "filters must be 1 or more, got 0"),
+        ("log_every", 0, "log_every must be 1 or more, got 0"),
+        ("checkpoint_every", -1, "checkpoint_every must be 1 or more, got -1"),
+        ("decay_every", 0, "decay_every must be 1 or more, got 0"),
+        ("learning_rate", 0.0, "learning_rate must be above 0, got 0.0"),
+        ("learning_rate", math.nan, "learning_rate must be above 0, got nan"),
+        ("decay", -0.5, "decay must be above 0, got -0.5"),
+        ("validate_every", -1, "validate_every must be 0"),
+        ("validation_episodes", 1, "validation_episodes must be 2 or more, got 1"),
+        ("validation_ways", (5, 1), "validation_ways must be 2 or more each"),
+        ("validation_ways", (), "validation_ways must be 2 or more each"),
+    ],
+)
+def test_settings_that_make_no_sense(setting, value, message):
+    config = TrainConfig(**{setting: value})
+    with pytest.raises(ValueError, match=message):
+        config.check()
+
+
+def test_schedules():
+    assert TrainConfig().learning_rate_at(10**6) == 1e-3
+    assert TrainConfig(method="siamese").learning_rate_at(0) == 0.1
+    step = TrainConfig(learning_rate=1.0, schedule="step", decay=0.75, decay_every=2000)
+    assert [step.learning_rate_at(update) for update in (0, 1999, 2000, 3999, 4000)] == [1, 1, 0.75, 0.75, 0.75**2]
+    cosine = TrainConfig(learning_rate=1.0, schedule="cosine", updates=100)
+    assert [round(cosine.learning_rate_at(update), 6) for update in (0, 50, 100)] == [1, 0.5, 0]
+
+
+def test_every_setting_is_explained():
+    """Their docstrings are the help of the command line."""
+    import inspect
+
+    source = inspect.getsource(TrainConfig)
+    for each in fields(TrainConfig):
+        _, after = source.split(f"    {each.name}: ", 1)
+        assert after.splitlines()[1].strip().startswith('"""'), each.name

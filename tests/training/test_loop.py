@@ -1,0 +1,270 @@
+"""The loop learns, repeats itself exactly, goes on where it stopped, and keeps what is good when things go wrong."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+import torch
+
+import rankshot
+from rankshot import data, fewshot
+from rankshot.models.pretrained import read_notes, read_tensors
+from rankshot.training import TrainConfig, run_folder, train
+from rankshot.training.loop import Diverged, validation_tasks, where_to_train
+
+SMALL = TrainConfig(
+    filters=8,
+    batch_classes=4,
+    batch_size=32,
+    updates=24,
+    log_every=4,
+    validate_every=8,
+    checkpoint_every=6,
+    validation_episodes=20,
+    device="cpu",
+)
+
+
+def small(**settings):
+    return TrainConfig(**{**SMALL.to_json(), **settings})
+
+
+def metrics(folder):
+    """Apart from times."""
+    return [{name: each for name, each in line.items() if name != "seconds"} for line in run_folder.read_metrics(folder)]
+
+
+def tensors(folder, name):
+    return read_tensors(folder / f"{name}.safetensors")
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_what_a_run_leaves(tmp_path, device):
+    config = small(device=device)
+    standing = train(config, tmp_path / "run")
+    folder = tmp_path / "run"
+    assert standing.update == 24
+    assert sorted(os.listdir(folder)) == [
+        "README.md",
+        "config.json",
+        "metrics.jsonl",
+        "model.safetensors",
+        "state.safetensors",
+    ]
+    assert TrainConfig.from_json(folder / "config.json") == config
+
+    lines = metrics(folder)
+    assert [line["update"] for line in lines if "loss" in line] == [4, 8, 12, 16, 20, 24]
+    validations = [line for line in lines if "validation" in line]
+    assert [line["update"] for line in validations] == [8, 16, 24]
+    means = [line["validation"]["retrieval 20-way"]["mean"] for line in validations]
+    assert [line["best"] for line in validations] == [mean > max([-1, *means[:at]]) for at, mean in enumerate(means)]
+    assert standing.best == max(means)
+    assert standing.best_update == validations[means.index(max(means))]["update"]
+
+    # The best network is the one that was kept, and it is as good as was said.
+    assert read_notes(folder / "model.safetensors")["update"] == str(standing.best_update)
+    model = rankshot.from_pretrained(folder)
+    (result,) = fewshot.evaluate(model, data.load("glyphs", "val"), [fewshot.Retrieval(20)], episodes=20, seed=0)
+    assert result.mean == pytest.approx(standing.best, abs=1e-5 if device == "cpu" else 0.01)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"method": "map-ssvm", "schedule": "cosine"},
+        {"sign": -1, "schedule": "step", "decay_every": 5},
+        {"metric": "ndcg", "augment": ("crop", "flip")},
+        {"metric": "precision@5", "alpha": 1.0},
+        {"method": "siamese", "rotations": True, "norm": "batch", "validation_ways": (3,)},
+        {"validate_every": 0},
+    ],
+    ids=str,
+)
+def test_every_way_to_train(tmp_path, device, settings):
+    folder = tmp_path / "run"
+    train(small(**settings, device=device), folder)
+    before = rankshot.from_pretrained(folder).state_dict()
+    assert all(each.isfinite().all() for each in before.values())
+    assert metrics(folder)[-1]["update"] == 24
+
+
+def test_it_learns(tmp_path):
+    """Three hundred updates of a small network, on classes it has never seen: far above where it began."""
+    train(small(updates=300, validate_every=300, batch_classes=8, filters=16), tmp_path / "run")
+    train(small(updates=1, validate_every=1, learning_rate=1e-12, batch_classes=8, filters=16), tmp_path / "untrained")
+    (before,), (after,) = ([x for x in metrics(tmp_path / name) if "best" in x] for name in ("untrained", "run"))
+    task = "1-shot 5-way"
+    assert after["validation"][task]["mean"] > before["validation"][task]["mean"] + 0.15
+
+
+@pytest.mark.parametrize("method", ["map-dlm", "siamese"])
+def test_the_same_seed_gives_the_same_run(tmp_path, method):
+    config = small(method=method, augment=("crop",))
+    train(config, tmp_path / "one")
+    torch.manual_seed(12345)  # global state does not count
+    torch.rand(3)
+    train(config, tmp_path / "other")
+    train(small(method=method, augment=("crop",), seed=1), tmp_path / "third")
+    assert metrics(tmp_path / "one") == metrics(tmp_path / "other") != metrics(tmp_path / "third")
+    for name in ("model", "state"):
+        assert same(tensors(tmp_path / "one", name), tensors(tmp_path / "other", name))
+    assert not same(tensors(tmp_path / "one", "model"), tensors(tmp_path / "third", "model"))
+
+
+def test_global_randomness_is_left_alone(tmp_path):
+    torch.manual_seed(7)
+    expected = torch.rand(2)
+    torch.manual_seed(7)
+    train(small(updates=2), tmp_path / "run")
+    assert torch.equal(torch.rand(2), expected)
+
+
+def test_asked_to_stop_it_can_go_on(tmp_path):
+    """Ctrl-C, for real, while it trains; then on to the end: the same weights and the same metrics."""
+    config = small(updates=40)
+    train(config, tmp_path / "whole")
+
+    def interrupt():
+        while not (tmp_path / "parts" / "metrics.jsonl").exists() or len(metrics(tmp_path / "parts")) < 2:
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    standing = train(config, tmp_path / "parts")
+    assert 0 < standing.update < 40
+    assert train(config, tmp_path / "parts", resume=True).update == 40
+    assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
+    for name in ("model", "state"):
+        assert same(tensors(tmp_path / "parts", name), tensors(tmp_path / "whole", name))
+
+
+def test_resuming_on_either_device(tmp_path, device):
+    config = small(device=device, schedule="step", decay_every=10)
+    train(config, tmp_path / "whole")
+    train(small(device=device, schedule="step", decay_every=10, updates=12), tmp_path / "parts")
+    train(config, tmp_path / "parts", resume=True)
+    whole, parts = (tensors(tmp_path / name, "state") for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    for name in whole:
+        if device == "cpu":
+            assert torch.equal(whole[name], parts[name]), name
+        else:  # cuDNN and atomics: not to the last bit
+            torch.testing.assert_close(whole[name], parts[name], rtol=0.1, atol=0.02, msg=name)
+
+
+def test_a_finished_run_stays_as_it_is(tmp_path):
+    standing = train(SMALL, tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    assert train(SMALL, tmp_path / "run", resume=True) == standing
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+
+
+def test_resume_starts_what_is_not_there(tmp_path):
+    assert train(small(updates=2), tmp_path / "run", resume=True).update == 2
+
+
+def test_more_updates_than_first_planned(tmp_path):
+    train(small(updates=6), tmp_path / "run")
+    train(SMALL, tmp_path / "run", resume=True)
+    train(SMALL, tmp_path / "whole")
+    assert same(tensors(tmp_path / "run", "state"), tensors(tmp_path / "whole", "state"))
+    assert TrainConfig.from_json(tmp_path / "run" / "config.json") == SMALL
+
+
+def test_other_settings_are_refused(tmp_path):
+    train(small(updates=2), tmp_path / "run")
+    with pytest.raises(ValueError, match="was begun with seed 0 and cannot go on with 1"):
+        train(small(updates=2, seed=1), tmp_path / "run", resume=True)
+
+
+def test_another_number_of_threads_is_told(tmp_path, capsys):
+    train(small(updates=2), tmp_path / "run")
+    torch.set_num_threads(2)
+    try:
+        train(small(updates=3), tmp_path / "run", resume=True)
+    finally:
+        torch.set_num_threads(1)
+    assert "began with 1 threads, goes on with 2: last bits may differ" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("method", ["map-dlm", "siamese"])
+def test_a_loss_that_becomes_nan(tmp_path, device, method):
+    """Good updates, then steps so large that numbers overflow: the checkpoint before stays, and the network too."""
+    folder = tmp_path / "run"
+    train(small(method=method, updates=12, device=device), folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "learning_rate": 1e38}))
+    before = {name: (folder / name).read_bytes() for name in ("model.safetensors", "state.safetensors")}
+    with pytest.raises(Diverged, match=r"training broke down at update \d+: .*nan.* The checkpoint before it is intact"):
+        train(small(method=method, updates=40, device=device, learning_rate=1e38), folder, resume=True)
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert all(each.isfinite().all() for each in tensors(folder, "state").values())
+
+
+def test_a_checkpoint_cut_short(tmp_path):
+    train(small(updates=2), tmp_path / "run")
+    path = tmp_path / "run" / "state.safetensors"
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(ValueError, match=r"state.safetensors is damaged or cut short"):
+        train(small(updates=4), tmp_path / "run", resume=True)
+
+
+def test_a_checkpoint_of_another_model(tmp_path):
+    train(small(updates=2), tmp_path / "run")
+    train(small(updates=2, filters=4), tmp_path / "other")
+    os.replace(tmp_path / "other" / "state.safetensors", tmp_path / "run" / "state.safetensors")
+    with pytest.raises(
+        ValueError, match=r"state.safetensors is of another model: 'model.0.0.weight' should be \(8, 1, 3, 3\)"
+    ):
+        train(small(updates=4), tmp_path / "run", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"data": "omniglut"}, "unknown data set 'omniglut': there is 'glyphs'"),
+        ({"method": "contrastive"}, "unknown method 'contrastive': there is 'map-dlm', 'map-ssvm', 'siamese'"),
+        ({"metric": "mrr"}, "unknown metric 'mrr'"),
+        ({"batch_classes": 420}, "a batch must have 2 to 419 classes, as many as there are, got 420"),
+        ({"batch_size": 81}, "4 classes have as few as 80 images together, got batch size 81"),
+        ({"validation_ways": (49,)}, "validation_ways has 49, but glyphs has 48 validation classes"),
+        ({"method": "map-ssvm", "sign": -1}, "sign"),
+        ({"sign": 2}, "sign must be"),
+        ({"epsilon": 0.0}, "epsilon must be"),
+        ({"method": "siamese", "alpha": 3.0}, "siamese loss ranks nothing"),
+    ],
+    ids=str,
+)
+def test_bad_settings_leave_nothing_behind(tmp_path, settings, message):
+    with pytest.raises(ValueError, match=message):
+        train(small(**settings), tmp_path / "run")
+    assert os.listdir(tmp_path) == []
+
+
+def test_no_gpu():
+    if torch.cuda.is_available():
+        pytest.skip("there is one here")
+    with pytest.raises(ValueError, match="device is 'cuda', but torch finds no CUDA device here"):
+        where_to_train(small(device="cuda"))
+    assert where_to_train(small(device="auto")) == (torch.device("cpu"), torch.float32)
+    assert where_to_train(small(precision="bfloat16"))[1] == torch.bfloat16
+
+
+def test_validation_tasks_fit_the_images():
+    images = data.load("glyphs", "val")
+    names = [str(task) for task in validation_tasks(TrainConfig(), images)]
+    assert names == ["1-shot 5-way", "retrieval 5-way", "1-shot 20-way", "retrieval 20-way"]
+    keep = images.labels < 7
+    few = data.ImageSet(images.images[keep], images.labels[keep], images.classes[:7])
+    names = [str(task) for task in validation_tasks(TrainConfig(), few)]
+    assert names == ["1-shot 5-way", "retrieval 5-way", "1-shot 7-way", "retrieval 7-way"]
+    assert validation_tasks(TrainConfig(), None) == []

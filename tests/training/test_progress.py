@@ -1,0 +1,78 @@
+"""What a person sees while training: a live bar on a colour terminal, plain lines anywhere else. On real terminals."""
+
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+import torch
+
+from rankshot.fewshot import Classification, Result, Retrieval
+from rankshot.training.progress import PlainProgress, validation_line
+
+SETTINGS = (
+    "--filters 4 --batch-classes 4 --batch-size 16 --updates 30 --log-every 1 --validation-episodes 5 --validate-every 15"
+)
+RESULTS = [
+    Result(Classification(5, 1), torch.tensor([0.5, 0.6])),
+    Result(Retrieval(20), torch.tensor([0.25, 0.25])),
+]
+
+
+def on_a_terminal(command, **environment):
+    """Everything that a process writes to a terminal of its own, 120 columns wide."""
+    ours, theirs = pty.openpty()
+    size = {"COLUMNS": "120", "LINES": "30", "TERM": "xterm-256color"}
+    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env={**kept, **size, **environment})
+    os.close(theirs)
+    written = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            written += chunk
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0, written.decode()
+    return written.decode()
+
+
+def test_a_colour_terminal_shows_a_live_bar(rankshot, tmp_path):
+    seen = on_a_terminal(rankshot("train", "--run", tmp_path / "run", *SETTINGS.split()))
+    assert "\x1b[" in seen
+    assert "━" in seen
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen)
+    assert re.search(r"glyphs map-dlm.*30/30", plain)
+    assert re.search(r"[0-9.]+/s +loss -?[0-9.]+ +batch mAP [0-9.]+", plain)
+    assert "validation at 15: 1-shot 5-way" in plain
+    assert plain.count("30/30") >= 1
+    assert "next: rankshot evaluate" in plain
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"CI": "true"}, {"TERM": "dumb"}], ids=str)
+def test_without_colour_there_are_plain_lines(rankshot, tmp_path, environment):
+    seen = on_a_terminal(rankshot("train", "--run", tmp_path / "run", *SETTINGS.split()), **environment)
+    assert "\x1b" not in seen
+    assert "━" not in seen
+    assert re.search(
+        r"^glyphs map-dlm  30/30  loss +-?[0-9.]+  batch mAP +[0-9.]+  [0-9.]+ updates/s  0:00 left", seen, re.M
+    )
+    assert re.search(r"^glyphs map-dlm  validation at 30: 1-shot 5-way", seen, re.M)
+
+
+def test_plain_lines_are_few(capsys):
+    progress = PlainProgress("name", total=10_000, done=0)
+    for update in range(1, 10_001):
+        progress.updated(update, loss=0.5, batch_map=0.25, per_second=2.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 20
+    assert lines[0] == "name    500/10000  loss   0.5000  batch mAP  25.0  2.0 updates/s  1:19:10 left"
+    assert lines[-1].startswith("name  10000/10000")
+
+
+def test_validation_line():
+    assert validation_line(7, RESULTS, True) == (
+        "validation at 7: 1-shot 5-way 55.0 ± 9.8, retrieval 20-way 25.0 ± 0.0   best so far"
+    )
+    assert validation_line(7, RESULTS, False).endswith("± 0.0")

@@ -1,0 +1,100 @@
+"""A run folder can be read and gone on with, whatever moment it was left at."""
+
+import json
+import os
+
+import pytest
+import torch
+
+from rankshot.training import TrainConfig, run_folder
+from rankshot.training.run_folder import Standing
+
+NETWORK = {"name": "conv4", "in_channels": 1, "filters": 4}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    run_folder.start(tmp_path / "run", TrainConfig(alpha=3.0), NETWORK)
+    return tmp_path / "run"
+
+
+def test_start(folder):
+    assert run_folder.is_run(folder)
+    content = json.loads((folder / "config.json").read_text())
+    assert content["model"] == NETWORK
+    assert content["alpha"] == 3
+    assert TrainConfig.from_json(folder / "config.json") == TrainConfig(alpha=3.0)
+
+
+def test_an_empty_folder_is_taken(tmp_path):
+    run_folder.start(tmp_path, TrainConfig(), NETWORK)
+    assert run_folder.is_run(tmp_path)
+
+
+def test_nothing_is_overwritten(folder, tmp_path):
+    with pytest.raises(FileExistsError, match=r"run exists already: name another folder with --run, or go on .* --resume"):
+        run_folder.start(folder, TrainConfig(), NETWORK)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("")
+    (tmp_path / "file").write_text("")
+    for other in ("mine", "file"):
+        with pytest.raises(FileExistsError, match=f"{other} exists already and is not a run"):
+            run_folder.start(tmp_path / other, TrainConfig(), NETWORK)
+
+
+def test_settings_that_may_change(folder):
+    run_folder.change_settings(folder, TrainConfig(alpha=3.0, updates=7), ["updates"])
+    assert TrainConfig.from_json(folder / "config.json") == TrainConfig(alpha=3.0, updates=7)
+    assert json.loads((folder / "config.json").read_text())["model"] == NETWORK
+    with pytest.raises(
+        ValueError, match=r"run was begun with alpha 3.0 and cannot go on with 4.0: .* --config .*config.json"
+    ):
+        run_folder.change_settings(folder, TrainConfig(alpha=4.0, updates=7), ["updates"])
+
+
+def test_checkpoints(folder):
+    tensors = {"a": torch.rand(3), "b": torch.tensor(5)}
+    before = {name: each.clone() for name, each in tensors.items()}
+    assert run_folder.load_state(folder, tensors) == Standing()
+    standing = Standing(update=12, best=0.1 + 0.2, best_update=10, seconds=1.5, threads=2)
+    run_folder.save_state(folder, tensors, standing)
+    (folder / ".state.safetensors.partial").write_bytes(b"of a process that was killed")
+    for each in tensors.values():
+        each.zero_()
+    assert run_folder.load_state(folder, tensors) == standing
+    assert all(torch.equal(tensors[name], before[name]) for name in before)
+    assert not (folder / ".state.safetensors.partial").exists()
+
+
+def test_a_network_is_not_a_checkpoint(folder):
+    run_folder.save_model(folder, {"a": torch.zeros(3)}, 1, {})
+    os.replace(folder / "model.safetensors", folder / "state.safetensors")
+    with pytest.raises(ValueError, match=r"state.safetensors is no checkpoint of a run"):
+        run_folder.load_state(folder, {"a": torch.zeros(3)})
+
+
+def test_metrics_go_on_after_the_checkpoint(folder):
+    assert run_folder.read_metrics(folder) == []
+    with run_folder.metrics_after(folder, 0) as log:
+        for update in range(1, 6):
+            log.write({"update": update, "loss": update / 3})
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"update": 6, "lo')  # killed while writing
+    assert [line["update"] for line in run_folder.read_metrics(folder)] == [1, 2, 3, 4, 5]
+    with run_folder.metrics_after(folder, 3) as log:
+        log.write({"update": 4, "loss": 0})
+        log.wait_for_disk()
+    assert [line["update"] for line in run_folder.read_metrics(folder)] == [1, 2, 3, 4]
+    assert run_folder.read_metrics(folder)[2]["loss"] == 1.0
+
+
+def test_two_processes_do_not_share_a_folder(folder):
+    """The lock belongs to what was opened, so a second opening in this process stands for another process."""
+    with (
+        run_folder.kept_alone(folder),
+        pytest.raises(ValueError, match="another process is training in"),
+        run_folder.kept_alone(folder),
+    ):
+        pass
+    with run_folder.kept_alone(folder):
+        pass

@@ -1,0 +1,83 @@
+"""One update is what plain PyTorch does; recorded as a CUDA graph it is the same."""
+
+import pytest
+import torch
+
+from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.losses import RankingLoss, SiameseLoss
+from rankshot.models import Conv4
+from rankshot.training.state import adam, live_tensors, set_learning_rate
+from rankshot.training.step import GraphedStep, Step
+
+# A bias before batch norm changes nothing: its gradient is rounding noise, which Adam makes as large as any other.
+NOISE = ".0.bias"
+SETTINGS = {"map-dlm": RankingLoss, "siamese": lambda: SiameseLoss(8)}
+
+
+def parts(device, make_loss, augment=()):
+    torch.manual_seed(0)
+    model, loss = Conv4(filters=8).to(device), make_loss().to(device)
+    images = torch.randint(0, 256, (60, 1, 16, 16), dtype=torch.uint8).to(device)
+    labels = (torch.arange(60) // 6).to(device)
+    optimiser = adam(model, loss, 1e-2, torch.device(device))
+    return Step(model, loss, optimiser, images, labels, augment, torch.float32)
+
+
+def batches(device, number):
+    torch.manual_seed(1)
+    return [(torch.randperm(60)[:24].to(device), torch.rand(24, RANDOM_NUMBERS).to(device)) for _ in range(number)]
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_against_a_plain_loop(device, name):
+    step = parts(device, SETTINGS[name])
+    plain = parts(device, SETTINGS[name])
+    optimiser = torch.optim.Adam([*plain.model.parameters(), *plain.loss.parameters()], lr=1e-2)
+    for number, (indices, noise) in enumerate(batches(device, 5)):
+        rate = 1e-2 / (1 + number)
+        set_learning_rate(step.optimiser, rate)
+        value, embeddings = step(indices, noise)
+        optimiser.param_groups[0]["lr"] = rate
+        optimiser.zero_grad()
+        expected = plain.model(plain.images[indices].float() / 255)
+        loss = plain.loss(expected, plain.labels[indices])
+        loss.backward()
+        optimiser.step()
+        torch.testing.assert_close(embeddings, expected.detach(), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(value, loss.detach(), rtol=1e-3, atol=1e-4)
+    expected = dict(plain.model.named_parameters())
+    for key, each in step.model.named_parameters():
+        if not key.endswith(NOISE):
+            torch.testing.assert_close(each, expected[key], rtol=1e-3, atol=1e-3, msg=key)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_graph_replays_the_same_updates(name):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device here")
+    eager, recorded = (parts("cuda", SETTINGS[name], augment=("flip", "crop")) for _ in range(2))
+    state = live_tensors(recorded.model, recorded.loss, recorded.optimiser)
+    before = {key: each.clone() for key, each in state.items()}
+    graphed = GraphedStep(recorded, state, *batches("cuda", 1)[0])
+    assert all(torch.equal(each, before[key]) for key, each in state.items()), "warming up left a trace"
+    for number, (indices, noise) in enumerate(batches("cuda", 6)):
+        for step in (eager, recorded):
+            set_learning_rate(step.optimiser, 1e-3 / (1 + number))
+        value, embeddings = eager(indices, noise)
+        graph_value, graph_embeddings = graphed(indices, noise)
+        torch.testing.assert_close(graph_embeddings, embeddings, rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(graph_value, value, rtol=1e-2, atol=1e-3)
+    for key, each in live_tensors(eager.model, eager.loss, eager.optimiser).items():
+        if not key.endswith(NOISE):
+            torch.testing.assert_close(state[key], each, rtol=1e-2, atol=2e-3, msg=key)
+
+
+def test_state_is_alive():
+    step = parts("cpu", SETTINGS["siamese"])
+    state = live_tensors(step.model, step.loss, step.optimiser)
+    names = ["model.0.0.weight", "model.3.1.running_mean", "loss.head.bias", "adam.step.loss.head.bias"]
+    before = {name: state[name].clone() for name in names}
+    step(*batches("cpu", 1)[0])
+    assert all(not torch.equal(state[name], before[name]) for name in names)
+    assert len(state) == len({each.data_ptr() for each in state.values()})  # nothing is told twice
