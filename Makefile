@@ -34,8 +34,10 @@ types: setup
 pytest: setup
 	$(BIN)/pytest -n 2
 
-# One run of every comparison; prints the tables and writes results/benchmarks/ranking.json.
-bench: setup
+# One run of every comparison; prints what it finds and writes results/.
+bench: setup quickstart
+	$(BIN)/python -m benchmarks.quickstart
+	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.run
 
 # Puts what was measured last into the documentation.

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
+
+import torch
 
 from rankshot import __version__
 
@@ -42,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if command not in COMMANDS:
         return failed(f"unknown command {command!r}: there is {', '.join(map(repr, COMMANDS))}")
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    logging.getLogger("rankshot").setLevel(logging.INFO)
     try:
         return int(importlib.import_module(f"rankshot.cli.{command}").main(options))
     except KeyboardInterrupt:
@@ -49,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except ImportError as error:
         return failed(f"{error}. {EXTRA}")
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError, torch.OutOfMemoryError) as error:
         if os.environ.get("RANKSHOT_TRACEBACK"):
             raise
         return failed(describe(error))

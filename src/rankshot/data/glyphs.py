@@ -11,6 +11,7 @@ Pillow and FreeType, which the manifest records, and on nothing else.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterator
 from functools import cache
@@ -24,6 +25,8 @@ from PIL import Image, ImageDraw, ImageFont, features
 from .alphabets import ALPHABETS
 from .cache import made_whole, root_of
 from .image_set import ImageSet
+
+log = logging.getLogger(__name__)
 
 SPLITS = ("train", "val", "test")
 SIZE = 28
@@ -50,6 +53,7 @@ def load(split: str = "train", root: Path | None = None, seed: int = 0) -> Image
     recipe = drawn_with(seed)
     folder = root_of(root) / "glyphs" / "-".join(f"{key}{value}" for key, value in recipe.items())
     if not folder.is_dir():
+        log.info("drawing the data set glyphs, once, into %s", folder)
         with made_whole(folder) as making:
             counts = {each: _draw_to(making / f"{each}.npy", each, seed) for each in SPLITS}
             manifest = {"source": "glyphs", **recipe, "size": SIZE, "images": counts}

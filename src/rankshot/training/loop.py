@@ -71,14 +71,14 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standin
             step: Step | GraphedStep = eager
             if device.type == "cuda" and standing.update < config.updates:
                 step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, device))
-            clock, logged = time.perf_counter(), standing
+            began, logged = time.perf_counter() - standing.seconds, standing
             for update in range(standing.update, config.updates):
                 set_learning_rate(optimiser, config.learning_rate_at(update))
                 indices = sampler.draw(update)
                 try:
                     value, embeddings = step(indices, noise(config, update, device))
                 except ValueError as error:  # the loss looks at its batch, and has found it not finite
-                    raise broken_down(update, str(error), folder, standing) from None
+                    raise broken_down(update, str(error), folder) from None
 
                 done, stops = update + 1, stop.is_set()
                 is_last = done == config.updates
@@ -90,8 +90,8 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standin
 
                 # To look at numbers makes a GPU wait, so it happens now and then, and always before anything is written.
                 if not (value.isfinite() and all_finite(tensors)):
-                    raise broken_down(update, f"the loss is {value.item()}", folder, standing)
-                seconds = standing.seconds + time.perf_counter() - clock
+                    raise broken_down(update, f"the loss is {value.item()}", folder)
+                seconds = time.perf_counter() - began
                 standing = replace(standing, update=done, seconds=seconds)
                 if logs:
                     batch_map = mean_average_precision(embeddings, labels[indices])
@@ -101,6 +101,7 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standin
                     progress.updated(done, value.item(), batch_map, per_second)
                     logged = standing
                 if validates and held_out is not None:
+                    pause = time.perf_counter()
                     results = fewshot.evaluate(model, held_out, tasks, config.validation_episodes, config.seed, config.norm)
                     is_best = results[-1].mean > standing.best
                     means = {str(each.task): {"mean": each.mean, "interval": each.interval} for each in results}
@@ -109,6 +110,7 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standin
                         run_folder.save_model(folder, model.state_dict(), done, means)
                     metrics.write({"update": done, "validation": means, "best": is_best})
                     progress.validated(done, results, is_best)
+                    began += time.perf_counter() - pause  # updates a second are those of training
                 if saves:
                     if not tasks:
                         run_folder.save_model(folder, model.state_dict(), done, {})
@@ -116,7 +118,6 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standin
                     run_folder.save_state(folder, tensors, standing)
                 if stops:
                     break
-                clock = time.perf_counter()
     return standing
 
 
@@ -124,7 +125,7 @@ class Diverged(ValueError):
     """Training has come to numbers that are none."""
 
 
-def broken_down(update: int, how: str, folder: Path, standing: Standing) -> Diverged:
+def broken_down(update: int, how: str, folder: Path) -> Diverged:
     return Diverged(
         f"training broke down at update {update + 1}: {how}. The checkpoint before it is intact in {folder}. A lower "
         f"learning rate may help: rankshot train --config {folder / 'config.json'} --learning-rate …"

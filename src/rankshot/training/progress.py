@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from rankshot.fewshot import Result
+from rankshot.fewshot import Classification, Result
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
@@ -50,8 +50,13 @@ def wants_bar() -> bool:
 
 
 def validation_line(update: int, results: Sequence[Result], is_best: bool) -> str:
-    told = ", ".join(f"{each.task} {100 * each.mean:.1f} ± {100 * each.interval:.1f}" for each in results)
-    return f"validation at {update}: {told}{'   best so far' if is_best else ''}"
+    """Way by way, short enough for a terminal."""
+    ways: dict[int, list[str]] = {}
+    for each in results:
+        name = f"{each.task.shot}-shot" if isinstance(each.task, Classification) else "mAP"
+        ways.setdefault(each.task.way, []).append(f"{name} {100 * each.mean:.1f}")
+    told = "  ".join(f"{way}-way: {', '.join(values)}" for way, values in ways.items())
+    return f"validation {update}  {told}{'  best' if is_best else ''}"
 
 
 class PlainProgress:

@@ -1,0 +1,135 @@
+"""The loop beside a bare training step, and the evaluator beside one that embeds every episode anew.
+
+`python -m benchmarks.training` writes results/benchmarks/training.json; with a CUDA device, training-cuda.json.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from rankshot import data, fewshot
+from rankshot.data import ClassBatchSampler
+from rankshot.fewshot import evaluation
+from rankshot.fewshot.answerer import normalising_with
+from rankshot.losses import RankingLoss
+from rankshot.models import Conv4
+from rankshot.training import TrainConfig, train
+from rankshot.training.loop import on_device
+from rankshot.training.run_folder import read_metrics
+
+from .measure import circumstances
+from .tables import FOLDER
+
+SEED, ROUNDS, WARM = 0, 5, 20
+TASKS = [
+    *(fewshot.Classification(way, shot) for shot in (1, 5) for way in (5, 20)),
+    *(fewshot.Retrieval(way) for way in (5, 20)),
+]
+EPISODES, ANEW = 1000, 20  # of each task; and how many of them are embedded anew, which takes too long for all
+
+
+def bare(config: TrainConfig, updates: int) -> float:
+    """Updates a second of the least that training can do: one batch that is always the same, forward, backward, Adam."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    images, labels = on_device(data.load("glyphs"), device)
+    indices = ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=SEED).draw(0)
+    pixels, labels = images[indices].float() / 255, labels[indices]
+    model, loss = Conv4().to(device), RankingLoss()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+    for number in range(WARM + updates):
+        if number == WARM:
+            start = _now(device)
+        optimiser.zero_grad()
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            embeddings = model(pixels)
+        loss(embeddings, labels).backward()
+        optimiser.step()
+    return updates / (_now(device) - start)
+
+
+def looped(config: TrainConfig, updates: int) -> float:
+    """Updates a second of `train`, with its batches, its log and its checkpoints; validation aside."""
+    with tempfile.TemporaryDirectory() as folder:
+        train(config, Path(folder) / "run")
+        seconds = {line["update"]: line["seconds"] for line in read_metrics(Path(folder) / "run")}
+    return updates / (seconds[WARM + updates] - seconds[WARM])
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def loop(updates: int) -> dict[str, object]:
+    """Both in turns, medians."""
+    config = TrainConfig(updates=WARM + updates, validate_every=0, seed=SEED)
+    speeds: dict[str, list[float]] = {"bare": [], "loop": []}
+    for _ in range(ROUNDS):
+        speeds["bare"].append(bare(config, updates))
+        speeds["loop"].append(looped(config, updates))
+    medians = {name: statistics.median(each) for name, each in speeds.items()}
+    return {
+        "config": asdict(config),
+        "rounds": ROUNDS,
+        "all": speeds,
+        "bare_per_second": medians["bare"],
+        "loop_per_second": medians["loop"],
+        "share": medians["loop"] / medians["bare"],
+    }
+
+
+def evaluator() -> dict[str, object]:
+    """Six tasks of Omniglot's kind: seconds to embed once, seconds for all episodes after that, and anew."""
+    images = data.load("glyphs", "test")
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = Conv4().to(device).eval()
+    labels = torch.from_numpy(images.labels)
+    rows: dict[str, list[float]] = {"embedding": [], "episodes": [], "anew": []}
+    for _ in range(3):
+        start = time.perf_counter()
+        embeddings = fewshot.embed_all(model, images)
+        rows["embedding"].append(time.perf_counter() - start)
+
+        start = time.perf_counter()
+        for task in TASKS:
+            evaluation._all_at_once(embeddings, task, fewshot.draw_episodes(labels, task, EPISODES, SEED))
+        rows["episodes"].append(time.perf_counter() - start)
+
+        start = time.perf_counter()
+        with normalising_with(model, "running"):
+            for task in TASKS:
+                evaluation._one_by_one(model, images, task, fewshot.draw_episodes(labels, task, ANEW, SEED))
+        rows["anew"].append((time.perf_counter() - start) * EPISODES / ANEW)
+    medians = {name: statistics.median(each) for name, each in rows.items()}
+    return {
+        "tasks": [str(task) for task in TASKS],
+        "episodes": EPISODES,
+        "episodes_anew": ANEW,
+        "embedding_s": medians["embedding"],
+        "episodes_s": medians["episodes"],
+        "anew_s": medians["anew"],
+        "ratio": medians["anew"] / (medians["embedding"] + medians["episodes"]),
+    }
+
+
+def main() -> None:
+    on_gpu = torch.cuda.is_available()
+    results = {**circumstances(SEED), "loop": loop(updates=2000 if on_gpu else 100), "evaluation": evaluator()}
+    if on_gpu:
+        results["processor"] = torch.cuda.get_device_name()
+    path = FOLDER / ("training-cuda.json" if on_gpu else "training.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps({name: results[name] for name in ("loop", "evaluation")}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
