@@ -1,4 +1,4 @@
-"""What `make quickstart` shows, kept: `python -m benchmarks.quickstart` reads its runs and writes results/quickstart.json."""
+"""What `make quickstart` shows, kept: reads its runs and writes results/quickstart.json."""
 
 from __future__ import annotations
 

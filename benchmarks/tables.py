@@ -112,7 +112,7 @@ def headlines(results: dict[str, Any]) -> str:
 def training() -> str:
     """The loop and the evaluator, on every machine that they were measured on."""
     found = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("training*.json"))]
-    where = [f"{r['processor']}{f', {r["threads"]} threads' * ('cuda' not in r['torch'])}" for r in found]
+    where = [r["processor"] if "+cu" in r["torch"] else f"{r['processor']}, {r['threads']} threads" for r in found]
     told = "; ".join(
         f"{name}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}" for name, r in zip(where, found, strict=True)
     )
