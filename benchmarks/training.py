@@ -9,6 +9,7 @@ import json
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from rankshot.losses import RankingLoss
 from rankshot.models import Conv4
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import on_device
-from rankshot.training.run_folder import read_metrics
 
 from .measure import circumstances
 from .tables import FOLDER
@@ -35,54 +35,73 @@ TASKS = [
 EPISODES, ANEW = 1000, 20  # of each task; and how many of them are embedded anew, which takes too long for all
 
 
-def bare(config: TrainConfig, updates: int) -> float:
-    """Updates a second of the least that training can do: one batch that is always the same, forward, backward, Adam."""
+def bare_step(config: TrainConfig) -> Callable[[], None]:
+    """The least that training can do: one batch that is always the same, forward, backward, Adam."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     images, labels = on_device(data.load("glyphs"), device)
     indices = ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=SEED).draw(0)
     pixels, labels = images[indices].float() / 255, labels[indices]
     model, loss = Conv4().to(device), RankingLoss()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-    for number in range(WARM + updates):
-        if number == WARM:
-            start = _now(device)
+
+    def step() -> None:
         optimiser.zero_grad()
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             embeddings = model(pixels)
         loss(embeddings, labels).backward()
         optimiser.step()
-    return updates / (_now(device) - start)
+
+    return step
 
 
-def looped(config: TrainConfig, updates: int) -> float:
-    """Updates a second of `train`, with its batches, its log and its checkpoints; validation aside."""
-    with tempfile.TemporaryDirectory() as folder:
-        train(config, Path(folder) / "run")
-        seconds = {line["update"]: line["seconds"] for line in read_metrics(Path(folder) / "run")}
-    return updates / (seconds[WARM + updates] - seconds[WARM])
+class Turns:
+    """Told by `train` whenever it logs: then the bare step has its turn, of as many updates."""
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self.step, self.update = step, 0
+        self.updates, self.seconds = 0, {"bare": 0.0, "loop": 0.0}
+
+    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
+        start = _now()
+        for _ in range(update - self.update):
+            self.step()
+        end = _now()
+        if self.update >= WARM:  # all that `train` did since the last turn: updates, log, checkpoint
+            self.seconds["loop"] += start - self.left
+            self.seconds["bare"] += end - start
+            self.updates += update - self.update
+        self.update, self.left = update, end
+
+    def said(self, text: str) -> None:
+        pass
+
+    def validated(self, update: int, results: Sequence[fewshot.Result], is_best: bool) -> None:
+        pass
 
 
-def _now(device: torch.device) -> float:
-    if device.type == "cuda":
+def _now() -> float:
+    if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def loop(updates: int) -> dict[str, object]:
-    """Both in turns, medians."""
-    config = TrainConfig(updates=WARM + updates, validate_every=0, seed=SEED)
+    """`train`, validation aside, and the bare step: turns of `log_every` updates, five rounds, medians."""
+    config = TrainConfig(updates=WARM + updates, validate_every=0, seed=SEED, log_every=updates // 10)
     speeds: dict[str, list[float]] = {"bare": [], "loop": []}
     for _ in range(ROUNDS):
-        speeds["bare"].append(bare(config, updates))
-        speeds["loop"].append(looped(config, updates))
+        turns = Turns(bare_step(config))
+        with tempfile.TemporaryDirectory() as folder:
+            train(config, Path(folder) / "run", progress=turns)
+        for name, each in turns.seconds.items():
+            speeds[name].append(turns.updates / each)
     medians = {name: statistics.median(each) for name, each in speeds.items()}
     return {
         "config": asdict(config),
-        "rounds": ROUNDS,
         "all": speeds,
         "bare_per_second": medians["bare"],
         "loop_per_second": medians["loop"],
-        "share": medians["loop"] / medians["bare"],
+        "share": statistics.median(ours / least for ours, least in zip(speeds["loop"], speeds["bare"], strict=True)),
     }
 
 

@@ -22,7 +22,7 @@ from rankshot.randomness import generator_for
 
 from . import run_folder
 from .config import TrainConfig
-from .progress import progress_for
+from .progress import Progress, progress_for
 from .run_folder import Standing
 from .state import adam, live_tensors, set_learning_rate
 from .step import GraphedStep, Step
@@ -32,10 +32,11 @@ WAYS = (5, 20)  # of validation, where the config leaves it open
 MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 
 
-def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standing:
+def train(config: TrainConfig, folder: Path, *, resume: bool = False, progress: Progress | None = None) -> Standing:
     """Train into a new folder, or with `resume` go on with the run that is there; returns how far it came.
 
     It comes less far than `config.updates` only when it is asked to stop (Ctrl-C, SIGTERM), and leaves a checkpoint then.
+    `progress` is told what happens; without one, a bar or lines are shown.
     """
     config.check()
     device, precision = where_to_train(config)
@@ -58,7 +59,7 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False) -> Standin
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update) as metrics,
-            progress_for(f"{config.data} {config.method}", config.updates, standing.update) as progress,
+            progress_for(f"{config.data} {config.method}", config.updates, standing.update, progress) as progress,
         ):
             threads = torch.get_num_threads()
             if standing.update == 0:

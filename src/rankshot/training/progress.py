@@ -27,8 +27,11 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress_for(name: str, total: int, done: int) -> Iterator[Progress]:
-    """A live bar where it can be shown, else plain lines."""
+def progress_for(name: str, total: int, done: int, given: Progress | None = None) -> Iterator[Progress]:
+    """The one that is given; else a live bar where it can be shown; else plain lines."""
+    if given is not None:
+        yield given
+        return
     if not wants_bar():
         yield PlainProgress(name, total, done)
         return
