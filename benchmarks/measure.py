@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import statistics
 import subprocess
@@ -59,11 +60,11 @@ def _resident(field: str) -> int:
 
 
 def circumstances(seed: int) -> dict[str, object]:
-    """What a figure needs beside it to mean something."""
+    """What a figure needs beside it to mean something. Where the code came without its history, COMMIT tells which it is."""
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     changed = subprocess.run(["git", "status", "--porcelain", "src"], capture_output=True, text=True, check=False).stdout
     return {
-        "commit": commit + ("+changes" if changed.strip() else ""),
+        "commit": os.environ.get("COMMIT") or commit + ("+changes" if changed.strip() else ""),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "seed": seed,
         "processor": _processor(),

@@ -90,8 +90,10 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False, progress: 
                     continue
 
                 # To look at numbers makes a GPU wait, so it happens now and then, and always before anything is written.
-                if not (value.isfinite() and all_finite(tensors)):
+                if not value.isfinite():
                     raise broken_down(update, f"the loss is {value.item()}", folder)
+                if not all_finite(tensors):
+                    raise broken_down(update, "the weights are no longer finite", folder)
                 seconds = time.perf_counter() - began
                 standing = replace(standing, update=done, seconds=seconds)
                 if logs:

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from rankshot.data.augmentation import augmented
 
+from .state import set_learning_rate
+
 WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their kernels, the allocator fills
 
 
@@ -23,7 +25,7 @@ class Step:
         self,
         model: nn.Module,
         loss: nn.Module,
-        optimiser: torch.optim.Optimizer,
+        optimiser: torch.optim.Adam,
         images: Tensor,
         labels: Tensor,
         augment: Sequence[str],
@@ -53,6 +55,7 @@ class GraphedStep:
     def __init__(self, step: Step, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> None:
         self.indices, self.noise = indices.clone(), noise.clone()
         before = {name: each.clone() for name, each in state.items()}
+        set_learning_rate(step.optimiser, 0.0)  # to warm up is not to learn, and must not break down
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
