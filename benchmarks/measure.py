@@ -60,7 +60,7 @@ def _resident(field: str) -> int:
 
 
 def circumstances(seed: int) -> dict[str, object]:
-    """What a figure needs beside it to mean something. Where the code came without its history, COMMIT tells which it is."""
+    """What a figure needs beside it to mean something. Where code comes without its history, COMMIT tells which it is."""
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     changed = subprocess.run(["git", "status", "--porcelain", "src"], capture_output=True, text=True, check=False).stdout
     return {
