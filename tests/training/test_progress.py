@@ -45,7 +45,7 @@ def test_a_colour_terminal_shows_a_live_bar(rankshot, tmp_path):
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen)
     assert re.search(r"glyphs map-dlm.*30/30", plain)
     assert re.search(r"[0-9.]+/s +loss -?[0-9.]+ +batch mAP [0-9.]+", plain)
-    assert "validation 15  5-way: 1-shot" in plain
+    assert "validation 15     5-way: 1-shot" in plain
     assert plain.count("30/30") >= 1
     assert "next: rankshot evaluate" in plain
 
@@ -58,7 +58,7 @@ def test_without_colour_there_are_plain_lines(rankshot, tmp_path, environment):
     assert re.search(
         r"^glyphs map-dlm  30/30  loss +-?[0-9.]+  batch mAP +[0-9.]+  [0-9.]+ updates/s  0:00 left", seen, re.M
     )
-    assert re.search(r"^glyphs map-dlm  validation 30  5-way: 1-shot", seen, re.M)
+    assert re.search(r"^glyphs map-dlm  validation 30     5-way: 1-shot", seen, re.M)
 
 
 def test_plain_lines_are_few(capsys):
@@ -73,5 +73,5 @@ def test_plain_lines_are_few(capsys):
 
 def test_validation_line():
     both = [*RESULTS, Result(Classification(20, 5), torch.tensor([0.4, 0.4]))]
-    assert validation_line(7, both, True) == "validation 7  5-way: 1-shot 55.0  20-way: mAP 25.0, 5-shot 40.0  best"
-    assert validation_line(7, RESULTS, False) == "validation 7  5-way: 1-shot 55.0  20-way: mAP 25.0"
+    assert validation_line(7, both, True) == "validation 7      5-way: 1-shot 55.0  20-way: mAP 25.0, 5-shot 40.0  best"
+    assert validation_line(7, RESULTS, False) == "validation 7      5-way: 1-shot 55.0  20-way: mAP 25.0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import logging
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ from rankshot.training import TrainConfig
 from rankshot.training.card import EVALUATION, write_card
 from rankshot.training.loop import first_weights, load
 from rankshot.training.run_folder import is_run
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def measure_untrained(folder: Path, protocol: Protocol) -> Measured:
 def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | None) -> Measured:
     model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     p = protocol
+    log.info("measuring %s on the %s classes of %s: %d episodes of each task", name, p.split, p.data, p.episodes)
     return Measured(name, model, evaluate(model, p.images, p.tasks, p.episodes, p.seed, p.norm), folder)
 
 

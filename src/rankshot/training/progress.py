@@ -59,7 +59,7 @@ def validation_line(update: int, results: Sequence[Result], is_best: bool) -> st
         name = f"{each.task.shot}-shot" if isinstance(each.task, Classification) else "mAP"
         ways.setdefault(each.task.way, []).append(f"{name} {100 * each.mean:.1f}")
     told = "  ".join(f"{way}-way: {', '.join(values)}" for way, values in ways.items())
-    return f"validation {update}  {told}{'  best' if is_best else ''}"
+    return f"validation {update:<6} {told}{'  best' if is_best else ''}"
 
 
 class PlainProgress:
