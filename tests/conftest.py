@@ -6,6 +6,8 @@ import sys
 import pytest
 import torch
 
+from rankshot import data
+
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start, too
 
@@ -28,6 +30,7 @@ def data_root(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def rankshot():
-    """The command line as a process: rankshot("train", …) -> arguments for subprocess."""
+def rankshot(data_root):
+    """The command line as a process, which finds `glyphs` drawn: rankshot("train", …) -> arguments for subprocess."""
+    data.load("glyphs", root=data_root)
     return lambda *arguments: [sys.executable, "-m", "rankshot", *map(str, arguments)]

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write beside `path`, wait for the disk, then take its place: a crash leaves the old file or the new one."""
     partial = path.with_name(f".{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
-        raise type(error)(error.errno, error.strerror, str(path)) from error
+    with named(path):
+        try:
+            with partial.open("wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        except OSError:
+            with suppress(OSError):
+                partial.unlink()
+            raise
     _wait_for_folder(path.parent)
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """An error of the system tells which file it is about, not only what is wrong."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from error
 
 
 def _wait_for_folder(folder: Path) -> None:

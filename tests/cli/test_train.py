@@ -196,13 +196,13 @@ def test_a_disk_that_fills_up_keeps_the_last_checkpoint(rankshot, tmp_path):
         fill(disk / "other people's files")
         _, errors = process.communicate()
         assert process.returncode == 1
-        assert errors.startswith(f"rankshot: {folder}/")
+        assert errors.startswith(f"rankshot: {folder}/"), errors
         assert errors.endswith(": No space left on device\n")
         assert errors.count("\n") == 1
 
         (disk / "other people's files").unlink()
         stopped_at = int(read_notes(folder / "state.safetensors")["update"])
-        assert stopped_at >= 100
+        assert stopped_at >= 95  # the disk may fill right after the network of update 100 was written
         assert (folder / "model.safetensors").exists()
         done = run(rankshot("train", "--run", folder, "--resume", "--updates", stopped_at + 5))
         assert done.returncode == 0, done.stderr

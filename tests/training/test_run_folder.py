@@ -88,6 +88,14 @@ def test_metrics_go_on_after_the_checkpoint(folder):
     assert run_folder.read_metrics(folder)[2]["loss"] == 1.0
 
 
+def test_metrics_that_cannot_be_written_name_their_file(folder):
+    with open("/dev/full", "ab", buffering=0) as full:
+        log = run_folder.MetricsLog(folder / "metrics.jsonl", full)
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            log.write({"update": 1})
+    assert caught.value.filename == str(folder / "metrics.jsonl")
+
+
 def test_two_processes_do_not_share_a_folder(folder):
     """The lock belongs to what was opened, so a second opening in this process stands for another process."""
     with (

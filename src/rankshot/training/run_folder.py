@@ -15,13 +15,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from io import RawIOBase
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from torch import Tensor
 
 from rankshot import __version__
-from rankshot.files import write_whole
+from rankshot.files import named, write_whole
 from rankshot.models.pretrained import CONFIG, WEIGHTS, fill, read_json, read_notes, read_tensors, write_tensors
 
 from .card import write_card
@@ -130,19 +131,20 @@ def metrics_after(folder: Path, update: int) -> Iterator[MetricsLog]:
     """metrics.jsonl, open to be continued after `update`: what a killed process wrote beyond its checkpoint goes."""
     kept = [line for line in read_metrics(folder) if line["update"] <= update]
     write_whole(folder / METRICS, "".join(json.dumps(line) + "\n" for line in kept))
-    with (folder / METRICS).open("a") as file:
-        yield MetricsLog(file)
+    with (folder / METRICS).open("ab", buffering=0) as file:  # what could not be written is not tried again
+        yield MetricsLog(folder / METRICS, file)
 
 
 class MetricsLog:
     """One line at a time, on the disk before the checkpoint that counts on it."""
 
-    def __init__(self, file: TextIO) -> None:
-        self.file = file
+    def __init__(self, path: Path, file: RawIOBase) -> None:
+        self.path, self.file = path, file
 
     def write(self, line: Mapping[str, Any]) -> None:
-        self.file.write(json.dumps(line) + "\n")
-        self.file.flush()
+        with named(self.path):
+            self.file.write(json.dumps(line).encode() + b"\n")
 
     def wait_for_disk(self) -> None:
-        os.fsync(self.file.fileno())
+        with named(self.path):
+            os.fsync(self.file.fileno())
