@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rankshot.fewshot import Classification, Retrieval
 from rankshot.models.pretrained import read_json
 from rankshot.report import measure, measure_untrained, protocol_for
 from rankshot.training.run_folder import read_metrics
@@ -14,15 +13,11 @@ from .measure import circumstances
 from .tables import QUICKSTART
 
 RUNS = Path("runs/quickstart")
-TASKS = [
-    *(Classification(way, shot) for shot in (1, 5) for way in (5, 20)),
-    *(Retrieval(way) for way in (5, 20)),
-]
 
 
 def main() -> None:
     folders = {name: RUNS / name for name in ("map-dlm", "siamese")}
-    protocol = protocol_for(list(folders.values()), TASKS)
+    protocol = protocol_for(list(folders.values()))
     columns = [measure_untrained(RUNS / "map-dlm", protocol)]
     columns += [measure(folder, protocol, name) for name, folder in folders.items()]
     results = {

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -34,3 +35,12 @@ def rankshot(data_root):
     """The command line as a process, which finds `glyphs` drawn: rankshot("train", …) -> arguments for subprocess."""
     data.load("glyphs", root=data_root)
     return lambda *arguments: [sys.executable, "-m", "rankshot", *map(str, arguments)]
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """The real data sets, as their users have them; tests that need them are skipped where they are not."""
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"the real data sets are not here ({folder})")
+    return folder

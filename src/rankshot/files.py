@@ -34,6 +34,26 @@ def named(path: Path) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror, str(path)) from error
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Whether this folder was free and is now ours; a process that dies lets go by itself. Always free without flock."""
+    try:
+        import fcntl
+    except ImportError:
+        yield True
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+    finally:
+        os.close(handle)
+
+
 def _wait_for_folder(folder: Path) -> None:
     """A new name outlives a power cut only when its folder has reached the disk too (where folders can be opened)."""
     if os.name != "posix":

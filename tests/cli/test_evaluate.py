@@ -49,10 +49,10 @@ def test_other_tasks(folder, capsys):
     [
         (["nowhere"], "nowhere is not a run: there is no config.json in it"),
         ([], "name at least one run"),
-        (["RUN", "--ways", "5", "119"], "1-shot 119-way needs 119 classes, but there are 118"),
+        (["RUN", "--ways", "5", "119"], "119-way tasks need 119 classes, but there are 118"),
         (["RUN", "--shots", "20"], "shot must be from 1 to 19, got 20"),
-        (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val' or 'test'"),
-        (["RUN", "--data", "omniglut"], "unknown data set 'omniglut': there is 'glyphs'"),
+        (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val', 'test', 'trainval'"),
+        (["RUN", "--data", "omniglut"], "unknown data set 'omniglut': there is 'glyphs', 'omniglot'"),
         (["RUN", "--norm", "layer"], "unknown norm 'layer': use 'running' or 'batch'"),
         (["RUN", "--episodes", "1"], "an interval needs 2 episodes or more, got 1"),
     ],

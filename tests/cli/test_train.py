@@ -121,7 +121,7 @@ def test_stopped_by_ctrl_c_it_tells_how_to_go_on(rankshot, tmp_path):
         (["--method", "contrastive"], "unknown method 'contrastive': there is 'map-dlm', 'map-ssvm', 'siamese'"),
         (["--metric", "map"], "unknown metric 'map'"),
         (["--batch-classes", "500"], "a batch must have 2 to 419 classes, as many as there are, got 500"),
-        (["--validation-ways", "5", "100"], "validation_ways has 100, but glyphs has 48 validation classes"),
+        (["--validation-ways", "5", "100"], "100-way tasks need 100 classes, but there are 48"),
         (["--config", "none.json"], "there is no config none.json"),
         (["--run", "there"], "there exists already: name another folder with --run, or go on with it by --resume"),
         (["--run", "mine"], "mine exists already and is not a run: name another folder with --run"),

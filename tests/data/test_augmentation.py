@@ -29,6 +29,19 @@ def test_crop(images):
                 assert torch.equal(result[:, row, column], image[:, y, x] if inside else torch.zeros_like(image[:, 0, 0]))
 
 
+def test_jitter(images):
+    noise = torch.rand(9, RANDOM_NUMBERS, device=images.device)
+    for image, number, result in zip(images, noise, augmented(images, ["jitter"], noise), strict=True):
+        bright = image * (0.6 + 0.8 * number[3])
+        contrasted = bright.mean() + (0.6 + 0.8 * number[4]) * (bright - bright.mean())
+        grey = contrasted.mean(0)
+        expected = (grey + (0.6 + 0.8 * number[5]) * (contrasted - grey)).clamp(0, 1)
+        torch.testing.assert_close(result, expected)
+    same = torch.full((9, RANDOM_NUMBERS), 0.5, device=images.device)
+    torch.testing.assert_close(augmented(images, ["jitter"], same), images)
+    assert augmented(images[:, :1], ["jitter"], noise).shape == (9, 1, 20, 30)
+
+
 def test_none_and_several(images):
     noise = torch.full((9, RANDOM_NUMBERS), 0.3, device=images.device)
     assert torch.equal(augmented(images, [], noise), images)

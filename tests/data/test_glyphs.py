@@ -76,8 +76,9 @@ def test_loading_draws_once_and_maps_the_file(tmp_path, monkeypatch):
 
     (folder,) = (tmp_path / "glyphs").iterdir()  # and nothing half made beside it
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["images"] == {split: len(images) for split, images in sets.items()}
-    assert {"pillow", "freetype", "seed", "v"} <= manifest.keys()
+    assert manifest["images"] == sum(map(len, sets.values()))
+    assert manifest["options"].keys() == {"pillow", "freetype", "seed", "v"}
+    assert len(data.load("glyphs", "trainval", root=tmp_path)) == len(sets["train"]) + len(sets["val"])
 
     monkeypatch.setattr(glyphs, "draw", None)  # drawing again would fail
     again = data.load("glyphs", "test", root=tmp_path)
@@ -97,5 +98,5 @@ def test_interrupted_drawing_leaves_nothing(tmp_path, monkeypatch):
 def test_unknown_names():
     with pytest.raises(ValueError, match="unknown data set 'glyph': there is 'glyphs'"):
         data.load("glyph")
-    with pytest.raises(ValueError, match="glyphs has no split 'training': use 'train', 'val' or 'test'"):
+    with pytest.raises(ValueError, match="glyphs has no split 'training': use 'train', 'val', 'test', 'trainval'"):
         data.load("glyphs", "training")

@@ -11,7 +11,7 @@ from rankshot.fewshot import Classification, Retrieval, evaluate
 from rankshot.report import measure, measure_untrained, names_of, protocol_for, record
 from rankshot.training import TrainConfig
 
-TASKS = [Classification(5, 1), Retrieval(20)]
+TASKS = [Classification(5, 1), Classification(20, 1), Retrieval(5), Retrieval(20)]
 
 
 @pytest.fixture
@@ -22,20 +22,20 @@ def run(runs, tmp_path):
 
 @pytest.mark.parametrize("norm", ["running", "batch"])
 def test_a_run(run, norm):
-    protocol = protocol_for([run], TASKS, episodes=20, seed=3, norm=norm)
+    protocol = protocol_for([run], ways=(5, 20), shots=(1,), episodes=20, seed=3, norm=norm)
     measured = measure(run, protocol, "name")
     expected = evaluate(rankshot.from_pretrained(run), data.load("glyphs", "test"), TASKS, 20, seed=3, norm=norm)
     assert [each.mean for each in measured.results] == [each.mean for each in expected]
 
     record(measured, protocol)
     kept = json.loads((run / "evaluation.json").read_text())
-    assert kept["tasks"]["retrieval 20-way"] == {"mean": expected[1].mean, "interval": expected[1].interval}
+    assert kept["tasks"]["retrieval 20-way"] == {"mean": expected[-1].mean, "interval": expected[-1].interval}
     assert (kept["data"], kept["split"], kept["episodes"], kept["seed"], kept["norm"]) == ("glyphs", "test", 20, 3, norm)
-    assert f"| retrieval 20-way | {100 * expected[1].mean:.2f} ±" in (run / "README.md").read_text()
+    assert f"| retrieval 20-way | {100 * expected[-1].mean:.2f} ±" in (run / "README.md").read_text()
 
 
 def test_untrained_is_where_training_began(run, runs):
-    protocol = protocol_for([run], TASKS, episodes=20)
+    protocol = protocol_for([run], ways=(5, 20), shots=(1,), episodes=20)
     untrained, trained = measure_untrained(run, protocol), measure(run, protocol, "trained")
     assert trained.results[0].mean > untrained.results[0].mean + 0.1
     record(untrained, protocol)
@@ -51,6 +51,6 @@ def test_runs_of_different_data(run, runs):
     config = json.loads((run / "config.json").read_text())
     (run / "config.json").write_text(json.dumps({**config, "rotations": True}))
     with pytest.raises(ValueError, match=r"trained on different data .*: say what to measure on with --data"):
-        protocol_for([runs[0], run], TASKS)
-    assert len(protocol_for([run], TASKS).images.classes) == 4 * 118
+        protocol_for([runs[0], run])
+    assert len(protocol_for([run]).images.classes) == 4 * 118
     assert TrainConfig.from_json(run / "config.json").rotations

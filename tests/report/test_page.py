@@ -5,7 +5,6 @@ import re
 import browser as real_browser
 import pytest
 
-from rankshot.fewshot import Classification, Retrieval
 from rankshot.report import measure, measure_untrained, protocol_for, write_report
 
 CONTRAST = """
@@ -30,7 +29,7 @@ return [...document.querySelectorAll("h1, h2, p, td, th, figcaption, .key, summa
 
 @pytest.fixture(scope="module")
 def columns(runs):
-    protocol = protocol_for(runs, [Classification(5, 1), Retrieval(20)], episodes=20)
+    protocol = protocol_for(runs, ways=(5, 20), shots=(1,), episodes=20)
     columns = [
         measure_untrained(runs[0], protocol),
         measure(runs[0], protocol, "map-dlm"),

@@ -233,12 +233,12 @@ def test_a_checkpoint_of_another_model(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"data": "omniglut"}, "unknown data set 'omniglut': there is 'glyphs'"),
+        ({"data": "omniglut"}, "unknown data set 'omniglut': there is 'glyphs', 'omniglot'"),
         ({"method": "contrastive"}, "unknown method 'contrastive': there is 'map-dlm', 'map-ssvm', 'siamese'"),
         ({"metric": "mrr"}, "unknown metric 'mrr'"),
         ({"batch_classes": 420}, "a batch must have 2 to 419 classes, as many as there are, got 420"),
         ({"batch_size": 81}, "4 classes have as few as 80 images together, got batch size 81"),
-        ({"validation_ways": (49,)}, "validation_ways has 49, but glyphs has 48 validation classes"),
+        ({"validation_ways": (49,)}, "49-way tasks need 49 classes, but there are 48"),
         ({"method": "map-ssvm", "sign": -1}, "sign"),
         ({"sign": 2}, "sign must be"),
         ({"epsilon": 0.0}, "epsilon must be"),
@@ -264,9 +264,9 @@ def test_no_gpu():
 def test_validation_tasks_fit_the_images():
     images = data.load("glyphs", "val")
     names = [str(task) for task in validation_tasks(TrainConfig(), images)]
-    assert names == ["1-shot 5-way", "retrieval 5-way", "1-shot 20-way", "retrieval 20-way"]
+    assert names == ["1-shot 5-way", "1-shot 20-way", "retrieval 5-way", "retrieval 20-way"]
     keep = images.labels < 7
     few = data.ImageSet(images.images[keep], images.labels[keep], images.classes[:7])
     names = [str(task) for task in validation_tasks(TrainConfig(), few)]
-    assert names == ["1-shot 5-way", "retrieval 5-way", "1-shot 7-way", "retrieval 7-way"]
+    assert names == ["1-shot 5-way", "1-shot 7-way", "retrieval 5-way", "retrieval 7-way"]
     assert validation_tasks(TrainConfig(), None) == []

@@ -10,7 +10,6 @@ from typing import Annotated
 import tyro
 
 from rankshot import report
-from rankshot.fewshot import Classification, Retrieval, Task
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,10 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), prog="rankshot evaluate")
-    tasks: list[Task] = [Classification(way, shot) for shot in options.shots for way in options.ways]
-    tasks += [Retrieval(way) for way in options.ways]
     protocol = report.protocol_for(
         options.runs,
-        tasks,
+        ways=options.ways,
+        shots=options.shots,
         data=options.data,
         split=options.split,
         root=options.root,

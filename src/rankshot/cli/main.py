@@ -13,6 +13,7 @@ import torch
 from rankshot import __version__
 
 COMMANDS = {
+    "data": "prepare, check and look at data sets, known ones and your own",
     "train": "learn an embedding from images",
     "evaluate": "measure runs on classes they have never seen, and write a report with pictures",
 }

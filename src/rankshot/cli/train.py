@@ -12,6 +12,8 @@ from typing import Annotated
 
 import tyro
 
+from rankshot.data import prepared
+from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
 
 CONFIG = "config.json"
@@ -37,6 +39,9 @@ def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(
         Options, args=list(arguments), default=Options(settings=starting_from(arguments)), prog="rankshot train"
     )
+    options.settings.check()
+    with counting(Path(options.settings.data).name) as told:
+        prepared(options.settings.data, options.settings.root, told=told)
     folder = options.run or new_folder(options.settings)
     standing = train(options.settings, folder, resume=options.resume)
     if standing.update < options.settings.updates:

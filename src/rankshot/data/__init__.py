@@ -1,7 +1,8 @@
-"""Images and labels: what there is, how it is loaded, how batches are drawn."""
+"""Images and labels: data sets by name or by place, and batches of them."""
 
 from .batches import ClassBatchSampler
 from .image_set import ImageSet
-from .loading import load
+from .loading import all_prepared, load, prepared
+from .sheet import contact_sheet
 
-__all__ = ["ClassBatchSampler", "ImageSet", "load"]
+__all__ = ["ClassBatchSampler", "ImageSet", "all_prepared", "contact_sheet", "load", "prepared"]

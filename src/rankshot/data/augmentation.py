@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-RANDOM_NUMBERS = 3  # an image: how many of them the augmentations below look at
+RANDOM_NUMBERS = 6  # an image: how many of them the augmentations below look at
 
 
 def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor) -> Tensor:
@@ -49,4 +49,14 @@ def crop(images: Tensor, noise: Tensor) -> Tensor:
     return padded[batch[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"flip": flip, "crop": crop}
+def jitter(images: Tensor, noise: Tensor) -> Tensor:
+    """Brightness, contrast and, of colour images, saturation, each by 0.6 to 1.4 times."""
+    brightness, contrast, saturation = (0.6 + 0.8 * noise[:, place, None, None, None] for place in (3, 4, 5))
+    images = images * brightness
+    mean = images.mean((1, 2, 3), keepdim=True)
+    images = mean + contrast * (images - mean)
+    grey = images.mean(1, keepdim=True)
+    return (grey + saturation * (images - grey) if images.shape[1] > 1 else images).clamp(0, 1)
+
+
+AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"flip": flip, "crop": crop, "jitter": jitter}

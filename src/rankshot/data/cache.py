@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from rankshot.files import locked
 
 
 def root_of(root: str | Path | None = None) -> Path:
@@ -31,13 +34,19 @@ def made_whole(folder: Path) -> Iterator[Path]:
     Of two processes that make the same folder at once the first wins; the other's, which is the same, is dropped.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        yield making
+    prefix = f".{folder.name}-"
+    for left in folder.parent.glob(f"{glob.escape(prefix)}*"):
+        with suppress(OSError), locked(left) as is_ours:
+            if is_ours:  # of a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+    making = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+    with locked(making):
         try:
-            making.rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
+            yield making
+            try:
+                making.rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
+        finally:
+            shutil.rmtree(making, ignore_errors=True)

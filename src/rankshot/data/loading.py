@@ -1,24 +1,116 @@
-"""`load`: any data set by its name, prepared on first use."""
+"""`load`: any data set by its name or its place, prepared on first use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+from . import cub, folder, mini_imagenet, omniglot
+from .cache import root_of
+from .downloading import download_omniglot
 from .image_set import ImageSet
+from .listing import Listing
+from .preparing import Told, prepare
+from .store import MANIFEST, open_split, read_manifest
+from .trees import Tree, open_tree
 
+log = logging.getLogger(__name__)
 
-def _glyphs(split: str, root: Path | None) -> ImageSet:
-    from . import glyphs
-
-    return glyphs.load(split, root)
-
-
-LOADERS: dict[str, Callable[[str, Path | None], ImageSet]] = {"glyphs": _glyphs}
+NAMES = ("glyphs", "omniglot", "mini-imagenet", "cub", "cub-retrieval")
+HOW = {"mini-imagenet": mini_imagenet.HOW, "cub": cub.HOW, "cub-retrieval": cub.HOW}
+ARCHIVES = (".zip", ".csv", ".tar", ".tgz")
 
 
 def load(name: str, split: str = "train", root: str | Path | None = None) -> ImageSet:
-    """The images of one split of a data set; `root` is the folder of all prepared data (see `cache.root_of`)."""
-    if name not in LOADERS:
-        raise ValueError(f"unknown data set {name!r}: there is {', '.join(map(repr, LOADERS))}")
-    return LOADERS[name](split, None if root is None else Path(root))
+    """The images of one split ("train", "val", "test", "trainval"), memory-mapped.
+
+    name   one of NAMES, or the path of a folder, zip, tar or csv with images of one's own (see `data.folder`)
+    root   the folder of all prepared data (see `cache.root_of`)
+    """
+    return open_split(prepared(name, root), split)
+
+
+def prepared(
+    name: str,
+    root: str | Path | None = None,
+    *,
+    sources: Sequence[Path] = (),
+    strict: bool = False,
+    told: Told | None = None,
+    **options: Any,
+) -> Path:
+    """The folder of a prepared data set; prepared now, where it is not there, from `sources` or what can be found."""
+    root = root_of(root)
+    if name == "glyphs":
+        from . import glyphs
+
+        if sources or options:
+            raise ValueError("glyphs is drawn, not read: it takes no sources and no options")
+        return glyphs.prepare(root)
+    if name in NAMES:
+        place = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
+        make: Callable[[], Listing] = lambda: _named(name, sources, options, root)  # noqa: E731
+    elif (root / name / MANIFEST).is_file() and not sources:
+        return root / name  # prepared with options of its own, and called by the name of its folder
+    elif Path(name).exists():
+        place = root / f"{Path(name).resolve().stem}-{_fingerprint(Path(name), options)}"
+        make = lambda: folder.listing(Path(name), **options)  # noqa: E731
+    else:
+        there = ", ".join(map(repr, NAMES))
+        raise ValueError(f"unknown data set {name!r}: there is {there}, and no folder or file of that name")
+    if not place.is_dir():
+        listing = make()
+        log.info("preparing %s, once, into %s", name, place)
+        manifest = prepare(listing, place, strict=strict, told=told)
+        for each in manifest["skipped"][:5]:
+            log.warning("left out %s: %s", each["file"], each["why"])
+        if len(manifest["skipped"]) > 5:
+            log.warning("and %d more: they are listed in %s", len(manifest["skipped"]) - 5, place / MANIFEST)
+    read_manifest(place)  # complains where it is of another version
+    return place
+
+
+def all_prepared(root: str | Path | None = None) -> list[Path]:
+    """The folders of everything that is prepared."""
+    return sorted(path.parent for path in root_of(root).glob(f"*/**/{MANIFEST}") if not path.parent.name.startswith("."))
+
+
+def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Path) -> Listing:
+    if not sources and name == "omniglot":
+        sources = download_omniglot(root / "downloads")
+    if not sources:
+        raise FileNotFoundError(f"{name} is not prepared yet.\n{HOW[name]}")
+    if name == "omniglot":
+        return omniglot.listing([open_tree(path) for path in sources], **options)
+    if name == "mini-imagenet":
+        return _mini_imagenet(sources, options)
+    return cub.listing([open_tree(path) for path in sources], name, **options)
+
+
+def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
+    """Folders may hold the zips and the csv files, as people keep them."""
+    found: list[Path] = []
+    for path in sources:
+        inside = sorted(each for each in path.iterdir() if each.suffix in ARCHIVES) if path.is_dir() else []
+        found += inside or [path]
+        if path.is_dir() and (path / "images").is_dir():
+            found.append(path / "images")
+    tables = [(str(path), path.read_text()) for path in found if path.suffix == ".csv"]
+    trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
+    return mini_imagenet.listing(trees, tables, **options)
+
+
+def _fingerprint(path: Path, options: dict[str, Any]) -> str:
+    """Changes when files come or go; to look at every file would take too long for a million of them."""
+    status = path.stat()
+    told: list[object] = [str(path.resolve()), options, status.st_mtime_ns, status.st_size]
+    if path.is_dir():
+        for each, folders, _ in os.walk(path):
+            folders.sort()
+            told.append([os.path.relpath(each, path), os.stat(each).st_mtime_ns])
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]

@@ -4,7 +4,7 @@ from .answerer import Answerer, EmbeddingAnswerer
 from .episodes import draw_episodes
 from .evaluation import Result, embed_all, evaluate
 from .rules import class_scores
-from .tasks import Classification, Retrieval, Task
+from .tasks import Classification, Retrieval, Task, tasks_for
 
 __all__ = [
     "Answerer",
@@ -17,4 +17,5 @@ __all__ = [
     "draw_episodes",
     "embed_all",
     "evaluate",
+    "tasks_for",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from rankshot.data import ImageSet
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,16 @@ class Retrieval:
 
 
 Task = Classification | Retrieval
+
+
+def tasks_for(images: ImageSet, ways: Iterable[int], shots: Iterable[int]) -> list[Task]:
+    """Classification of every shot and way, then retrieval of every way.
+
+    An episode has the paper's 20 and 10 images a class, or as many as the smallest class has where that is less.
+    """
+    ways, smallest = sorted(ways), images.smallest_class
+    for way in ways:
+        if way > len(images.classes):
+            raise ValueError(f"{way}-way tasks need {way} classes, but there are {len(images.classes)}")
+    tasks: list[Task] = [Classification(way, shot, per_class=min(20, smallest)) for shot in shots for way in ways]
+    return [*tasks, *(Retrieval(way, per_class=min(10, smallest)) for way in ways)]

@@ -16,7 +16,7 @@ from torch import nn
 
 from rankshot import __version__
 from rankshot.data import ImageSet
-from rankshot.fewshot import Result, Task, draw_episodes, evaluate
+from rankshot.fewshot import Result, Task, evaluate, tasks_for
 from rankshot.files import write_whole
 from rankshot.models import from_pretrained
 from rankshot.models.pretrained import CONFIG, read_json
@@ -53,8 +53,9 @@ class Measured:
 
 def protocol_for(
     folders: Sequence[Path],
-    tasks: Sequence[Task],
     *,
+    ways: Sequence[int] = (5, 20),
+    shots: Sequence[int] = (1, 5),
     data: str | None = None,
     split: str = "test",
     root: str | None = None,
@@ -75,10 +76,7 @@ def protocol_for(
         raise ValueError(f"these runs were trained on different data ({told}): say what to measure on with --data")
     chosen = replace(configs[0], data=data or configs[0].data, root=root or configs[0].root)
     images = load(chosen, split)
-    labels = torch.from_numpy(images.labels)
-    for task in tasks:
-        draw_episodes(labels, task, 1, seed)  # complains where there are too few classes or images
-    return Protocol(chosen.data, split, images, tasks, episodes, seed, norm)
+    return Protocol(chosen.data, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:

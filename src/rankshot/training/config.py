@@ -28,13 +28,13 @@ class TrainConfig:
     """Everything that a training run depends on. The defaults train on `glyphs` in two minutes on two cores."""
 
     data: str = "glyphs"
-    """Data set to train on: glyphs."""
+    """Data to train on: glyphs, omniglot, mini-imagenet, cub, cub-retrieval, or the path of images of your own."""
     rotations: bool = False
     """Count every class four times, turned by 0, 90, 180 and 270 degrees, as is usual for Omniglot."""
     root: str | None = None
     """Folder of all prepared data. None: the environment's RANKSHOT_DATA, or the platform's cache folder."""
     augment: tuple[str, ...] = ()
-    """Random changes to the training images, any of: flip crop."""
+    """Random changes to the training images, any of: flip (left to right), crop (moved a little), jitter (colours)."""
 
     method: str = "map-dlm"
     """What to learn by: map-dlm, map-ssvm (both rank), or siamese (compares pairs)."""

@@ -163,15 +163,8 @@ def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[
     """One-shot classification and retrieval of every way; the last one decides which model is best."""
     if images is None:
         return []
-    n_classes, smallest = len(images.classes), images.smallest_class
-    ways = config.validation_ways or {min(way, n_classes) for way in WAYS}
-    tasks: list[fewshot.Task] = []
-    for way in sorted(ways):
-        if way > n_classes:
-            raise ValueError(f"validation_ways has {way}, but {config.data} has {n_classes} validation classes")
-        tasks.append(fewshot.Classification(way, shot=1, per_class=min(20, smallest)))
-        tasks.append(fewshot.Retrieval(way, per_class=min(10, smallest)))
-    return tasks
+    ways = config.validation_ways or {min(way, len(images.classes)) for way in WAYS}
+    return fewshot.tasks_for(images, ways, shots=[1])
 
 
 def first_weights(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from rankshot.fewshot import Classification, Result
+from rankshot.terminal import wants_bar
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
@@ -38,18 +37,6 @@ def progress_for(name: str, total: int, done: int, given: Progress | None = None
     bar = BarProgress(name, total, done)
     with bar.bar:
         yield bar
-
-
-def wants_bar() -> bool:
-    """On a terminal with colour that a person watches, where rich is installed."""
-    colourless = "NO_COLOR" in os.environ or os.environ.get("TERM", "dumb") == "dumb"
-    if colourless or os.environ.get("CI") or not sys.stdout.isatty():
-        return False
-    try:
-        import rich.progress  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def validation_line(update: int, results: Sequence[Result], is_best: bool) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 from torch import Tensor
 
 from rankshot import __version__
-from rankshot.files import named, write_whole
+from rankshot.files import locked, named, write_whole
 from rankshot.models.pretrained import CONFIG, WEIGHTS, fill, read_json, read_notes, read_tensors, write_tensors
 
 from .card import write_card
@@ -77,21 +77,11 @@ def is_run(folder: Path) -> bool:
 
 @contextmanager
 def kept_alone(folder: Path) -> Iterator[None]:
-    """No two processes train in one folder (where the system can tell); a process that dies lets go by itself."""
-    try:
-        import fcntl
-    except ImportError:
+    """No two processes train in one folder."""
+    with locked(folder) as is_ours:
+        if not is_ours:
+            raise ValueError(f"another process is training in {folder}")
         yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"another process is training in {folder}") from None
-        yield
-    finally:
-        os.close(handle)
 
 
 def save_state(folder: Path, tensors: Mapping[str, Tensor], standing: Standing) -> None:

@@ -1,0 +1,125 @@
+"""`rankshot data`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from rankshot import data
+from rankshot.data import store
+from rankshot.terminal import counting
+
+Root = Annotated[Path | None, tyro.conf.arg(help="Folder of all prepared data. None: RANKSHOT_DATA, or the cache folder.")]
+
+
+@dataclass(frozen=True)
+class Prepare:
+    """Decode a data set once, into one file that is then memory-mapped.
+
+    NAME is glyphs, omniglot, mini-imagenet, cub or cub-retrieval; or the path of your own images: a folder with a folder
+    for each class, or with train/ val/ test/ above these, a zip or tar of such, or a csv of path,label[,split].
+    """
+
+    name: Annotated[str, tyro.conf.Positional]
+    """Name or path."""
+    source: Annotated[tuple[Path, ...], tyro.conf.arg(name="from")] = ()
+    """Files and folders that a named data set was downloaded to."""
+    size: int | None = None
+    """Pixels of a side. None: 28 for omniglot, 84 for mini-imagenet and your own, 64 for cub."""
+    grey: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Your own images: grey instead of colour."""
+    whole: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """cub: whole photographs instead of bounding boxes."""
+    seed: int | None = None
+    """Your own images without a split: which classes are for training (60 %), validation (20 %) and testing (20 %)."""
+    strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Stop at the first image that cannot be read, instead of leaving it out."""
+    root: Root = None
+
+    def run(self) -> None:
+        with counting(Path(self.name).name) as told:
+            folder = data.prepared(
+                self.name, self.root, sources=self.source, strict=self.strict, told=told, **self._options()
+            )
+        print(f"{folder}\n{told_of(store.read_manifest(folder))}")
+        print(f"next: rankshot train --data {folder.name if self._options() else self.name}")
+
+    def _options(self) -> dict[str, Any]:
+        given = {"size": self.size, "channels": 1 if self.grey else None, "crop": False if self.whole else None}
+        return {name: value for name, value in {**given, "seed": self.seed}.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class List:
+    """What is prepared, and where."""
+
+    root: Root = None
+
+    def run(self) -> None:
+        for folder in data.all_prepared(self.root):
+            print(f"{folder}\n{told_of(store.read_manifest(folder))}")
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Read prepared data byte by byte, and compare it with its checksum."""
+
+    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Names or paths. None: everything that is prepared."""
+    root: Root = None
+
+    def run(self) -> None:
+        for folder in [data.prepared(name, self.root) for name in self.names] or data.all_prepared(self.root):
+            store.verify(folder)
+            print(f"{folder}: as it was prepared")
+
+
+@dataclass(frozen=True)
+class Show:
+    """A contact sheet: a row of images for each of some classes."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """Name or path."""
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """Picture to write, such as sheet.png."""
+    split: str = "train"
+    """Which classes: train, val, test or trainval."""
+    classes: int = 12
+    """How many rows."""
+    images: int = 12
+    """How many images a row."""
+    seed: int = 0
+    """Of the choice of classes."""
+    root: Root = None
+
+    def run(self) -> None:
+        found = data.load(self.name, self.split, self.root)
+        data.contact_sheet(found, self.output, classes=self.classes, per_class=self.images, seed=self.seed)
+        print(f"{self.output}: {found}")
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"prepare": Prepare, "list": List, "verify": Verify, "show": Show}
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.extras.subcommand_cli_from_dict(COMMANDS, args=list(arguments), prog="rankshot data")
+    options.run()
+    return 0
+
+
+def told_of(manifest: dict[str, Any]) -> str:
+    """Counts, split by split."""
+    size = "x".join(map(str, manifest["shape"]))
+    lines = [f"  {manifest['name']}: {manifest['images']} images of {size}, {len(manifest['classes'])} classes"]
+    for split in ("train", "val", "test"):
+        counts = [each["images"] for each in manifest["classes"] if each["split"] == split]
+        if counts:
+            each_has = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+            lines.append(f"  {split:5}  {len(counts)} classes with {each_has} images each, {sum(counts)} in all")
+    if manifest["skipped"]:
+        lines.append(f"  {len(manifest['skipped'])} files were left out; manifest.json lists them")
+    return "\n".join(lines)

@@ -1,0 +1,111 @@
+"""Anyone's own images: root/class/*.jpg, or root/{train,val,test}/class/*.jpg, or a csv of path,label[,split]."""
+
+from __future__ import annotations
+
+import csv
+import logging
+import math
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+import torch
+
+from rankshot.randomness import generator_for
+
+from .listing import SPLITS, ClassListing, Listing, Picture, by_folder, is_image, split_by_split
+from .trees import Tree, open_tree
+
+log = logging.getLogger(__name__)
+
+SIZE = 84
+SHARES = (0.6, 0.2, 0.2)  # of the classes, for train, val and test, where no split is given
+FEW = 2  # a class needs that many images to be ranked at all
+
+
+def listing(path: Path, size: int = SIZE, channels: int = 3, seed: int = 0) -> Listing:
+    """What lies in a folder, a zip or a tar file, or what a csv tells."""
+    options: dict[str, object] = {"size": size, "channels": channels, "seed": seed}
+    if path.suffix.lower() == ".csv":
+        tree, classes = open_tree(path.parent), _from_csv(path)
+    else:
+        tree = open_tree(path)
+        classes = _from_folders(tree)
+    if all(not each.split for each in classes):
+        classes = _split(classes, seed)
+        options["split"] = f"by seed, {' : '.join(map(str, SHARES))}"
+    for each in classes:
+        if len(each.pictures) < FEW:
+            log.warning("class %r has %d image: it cannot be learned from", each.name, len(each.pictures))
+    return Listing(path.stem, [tree], split_by_split(classes), (channels, size, size), options=options)
+
+
+def _from_folders(tree: Tree) -> list[ClassListing]:
+    found = by_folder(tree.names())
+    if not found:
+        raise ValueError(
+            f"{tree.path} holds no images; expected are folders with one class each, such as cat/1.jpg, dog/1.jpg"
+        )
+    if "." in found:
+        raise ValueError(f"{tree.path}: {found['.'][0]} lies in no class; put the images of each class into a folder")
+    parts = [PurePosixPath(folder).parts for folder in found]
+    common = 0
+    while all(len(each) > common + 1 and each[common] == parts[0][common] for each in parts):
+        common += 1  # an archive often holds one folder that holds everything
+    by_split = all(each[common] in SPLITS and len(each) > common + 1 for each in parts)
+    classes = []
+    for folder, each in zip(found, parts, strict=True):
+        names = each[common:]
+        split, name = (names[0], "/".join(names[1:])) if by_split else ("", "/".join(names))
+        classes.append(ClassListing(name, split, tuple(Picture(0, file) for file in found[folder])))
+    if isinstance(tree.path, Path) and tree.path.is_dir():
+        _complain_of_empty(tree.path, set(found))
+    return sorted(classes, key=lambda each: each.name)
+
+
+def _complain_of_empty(root: Path, with_images: set[str]) -> None:
+    """A class folder without a single image is a mistake of someone's."""
+    for folder in sorted(each for each in root.iterdir() if each.is_dir() and not each.name.startswith(".")):
+        if not any(name == folder.name or name.startswith(folder.name + "/") for name in with_images):
+            raise ValueError(f"{folder} holds no images: delete it, or put the images of its class there")
+
+
+def _from_csv(path: Path) -> list[ClassListing]:
+    """Paths are relative to the csv file."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = csv.DictReader(file)
+        if rows.fieldnames is None or not {"path", "label"} <= set(rows.fieldnames):
+            raise ValueError(
+                f"{path} must begin with the line path,label or path,label,split; it begins with {rows.fieldnames}"
+            )
+        pictures: dict[tuple[str, str], list[Picture]] = {}
+        for number, row in enumerate(rows, start=2):
+            file_name, label, split = row["path"], row["label"], row.get("split") or ""
+            if not file_name or not label:
+                raise ValueError(
+                    f"{path}, line {number}: path and label must both be given, got {file_name!r} and {label!r}"
+                )
+            if split and split not in SPLITS:
+                raise ValueError(f"{path}, line {number}: unknown split {split!r}: use 'train', 'val' or 'test'")
+            if not (path.parent / file_name).is_file():
+                raise ValueError(f"{path}, line {number}: there is no file {file_name!r} in {path.parent}")
+            if not is_image(file_name):
+                raise ValueError(f"{path}, line {number}: {file_name!r} is no image file")
+            pictures.setdefault((split, label), []).append(Picture(0, file_name))
+    if not pictures:
+        raise ValueError(f"{path} tells of no images")
+    splits = {split for split, _ in pictures}
+    if "" in splits and len(splits) > 1:
+        raise ValueError(f"{path}: some lines tell a split and others do not")
+    return [ClassListing(label, split, tuple(each)) for (split, label), each in sorted(pictures.items())]
+
+
+def _split(classes: Sequence[ClassListing], seed: int) -> list[ClassListing]:
+    """Classes at random, by the seed and their number alone; every split gets one where there are three."""
+    n = len(classes)
+    held_out = [max(1, math.floor(share * n)) if n >= 3 else 0 for share in SHARES[1:]]
+    order = torch.randperm(n, generator=generator_for(seed, "split")).tolist()
+    splits = ["val"] * held_out[0] + ["test"] * held_out[1] + ["train"] * (n - sum(held_out))
+    return [
+        ClassListing(classes[place].name, split, classes[place].pictures)
+        for place, split in sorted(zip(order, splits, strict=True))
+    ]

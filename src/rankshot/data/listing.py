@@ -1,0 +1,77 @@
+"""What is to be prepared: which files are images of which class of which split. Listing looks at names, never at pixels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from .decoding import SUFFIXES, Box
+from .trees import Tree
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One image file: which tree it is in, its name there, and the part of it that counts."""
+
+    tree: int
+    name: str
+    box: Box | None = None
+
+
+@dataclass(frozen=True)
+class ClassListing:
+    """The pictures of one class."""
+
+    name: str
+    split: str
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A data set before it is decoded. Classes come split by split: train, val, test."""
+
+    name: str
+    trees: Sequence[Tree]
+    classes: Sequence[ClassListing]
+    shape: tuple[int, int, int]
+    invert: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)  # what else was chosen; told in the manifest
+
+    def __post_init__(self) -> None:
+        order = [SPLITS.index(each.split) for each in self.classes]
+        if order != sorted(order):
+            raise ValueError(f"{self.name}: classes must come split by split")
+        if not self.classes:
+            raise ValueError(f"{self.name}: there are no classes")
+        for each in self.classes:
+            if not each.pictures:
+                raise ValueError(f"{self.name}: class {each.name!r} has no images")
+        names = Counter(each.name.casefold() for each in self.classes)
+        for each in self.classes:
+            if names[each.name.casefold()] > 1:
+                alike = [other.name for other in self.classes if other.name.casefold() == each.name.casefold()]
+                raise ValueError(f"{self.name}: classes {', '.join(map(repr, alike))} differ by upper and lower case only")
+
+
+def is_image(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)
+
+
+def by_folder(names: Iterable[str]) -> dict[str, list[str]]:
+    """Images by the folder that they are in."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if is_image(name):
+            found.setdefault(str(PurePosixPath(name).parent), []).append(name)
+    return found
+
+
+def split_by_split(classes: Iterable[ClassListing]) -> list[ClassListing]:
+    """Train, val, test; within each as they came."""
+    return sorted(classes, key=lambda each: SPLITS.index(each.split))

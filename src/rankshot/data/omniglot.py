@@ -1,0 +1,48 @@
+"""Omniglot (Lake et al., 2015): 1,623 characters of 50 alphabets, each drawn by 20 people, with the split of Vinyals et al.
+
+The split is a rule: of all characters, background alphabets by name and then evaluation alphabets by name, the first 1,200
+are for training and the last 423 for testing; five alphabets among the first are for validation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .listing import ClassListing, Listing, Picture, split_by_split
+from .trees import Tree
+
+FILE = re.compile(r"(?:.*/)?images_(background|evaluation)/([^/]+)/(character\d+)/[^/]+\.png")
+CHARACTERS, TRAINING = 1623, 1200
+VALIDATION = ("Armenian", "Bengali", "Early_Aramaic", "Hebrew", "Mkhedruli_(Georgian)")
+SIZE = 28
+
+HOW = """\
+Omniglot is images_background.zip and images_evaluation.zip of https://github.com/brendenlake/omniglot (folder python).
+Download both, then: rankshot data prepare omniglot --from images_background.zip images_evaluation.zip"""
+
+
+def listing(trees: Sequence[Tree], size: int = SIZE) -> Listing:
+    """From the two official zips, or from the folders that they unpack to."""
+    characters: dict[tuple[str, str, str], list[Picture]] = {}
+    for number, tree in enumerate(trees):
+        for name in tree.names():
+            if found := FILE.fullmatch(name):
+                characters.setdefault((found[1], found[2], found[3]), []).append(Picture(number, name))
+    if len(characters) != CHARACTERS:
+        parts = {part for part, _, _ in characters}
+        missing = " and ".join(f"images_{part}" for part in ("background", "evaluation") if part not in parts)
+        lacking = f"; {missing} is missing" if missing else ""
+        raise ValueError(f"Omniglot has {CHARACTERS} characters, but {len(characters)} were found{lacking}.\n{HOW}")
+    ordered = sorted(characters)  # "background" comes before "evaluation"
+    classes = [
+        ClassListing(f"{alphabet}/{character}", _split(place, alphabet), tuple(characters[part, alphabet, character]))
+        for place, (part, alphabet, character) in enumerate(ordered)
+    ]
+    return Listing("omniglot", trees, split_by_split(classes), (1, size, size), invert=True, options={"size": size})
+
+
+def _split(place: int, alphabet: str) -> str:
+    if place >= TRAINING:
+        return "test"
+    return "val" if alphabet in VALIDATION else "train"

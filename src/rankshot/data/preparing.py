@@ -1,0 +1,142 @@
+"""Decode a whole listing, in parallel, into the folder of its cache: there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot import __version__
+from rankshot.files import named
+
+from .cache import made_whole
+from .decoding import Undecodable, decode
+from .listing import Listing, Picture
+from .store import IMAGES, write_manifest
+
+AHEAD = 64  # files read before they are decoded, for each thread
+
+Told = Callable[[int, int], None]  # how many of how many
+
+
+def prepare(listing: Listing, folder: Path, *, strict: bool = False, told: Told | None = None) -> dict[str, Any]:
+    """Into `folder`, which must not be there yet; returns the manifest.
+
+    Files that cannot be decoded are left out, counted and listed; with `strict` the first of them is an error. Pillow
+    decodes without holding Python's lock, so threads are enough, and nothing of the pixels is copied between processes.
+    """
+    places = [(number, picture) for number, each in enumerate(listing.classes) for picture in each.pictures]
+    good = np.zeros(len(places), dtype=bool)
+    skipped: dict[str, str] = {}
+    for tree in listing.trees:
+        skipped |= {str(tree.path / name): why for name, why in tree.damaged.items()}
+    if strict and skipped:
+        raise ValueError("{}: {}".format(*next(iter(skipped.items()))))
+
+    with made_whole(folder) as making:
+        shape = (len(places), *listing.shape)
+        _allocate(making / IMAGES, int(np.prod(shape)))
+        pixels = np.memmap(making / IMAGES, dtype=np.uint8, mode="r+", shape=shape)
+        for done, (place, why) in enumerate(_decoded(listing, [picture for _, picture in places], pixels), start=1):
+            if why is None:
+                good[place] = True
+            else:
+                picture = places[place][1]
+                file = str(listing.trees[picture.tree].path / picture.name)
+                if strict:
+                    raise ValueError(f"{file} is no image that can be read: {why}")
+                skipped[file] = why
+            if told is not None:
+                told(done, len(places))
+        counts = np.bincount(
+            [number for (number, _), kept in zip(places, good, strict=True) if kept], minlength=len(listing.classes)
+        )
+        for each, count in zip(listing.classes, counts, strict=True):
+            if not count:
+                raise ValueError(
+                    f"{listing.name}: no image of class {each.name!r} can be read: {next(iter(skipped.items()))}"
+                )
+        _close_gaps(pixels, good)
+        pixels.flush()
+        del pixels
+        os.truncate(making / IMAGES, int(good.sum()) * int(np.prod(listing.shape)))
+        content = {
+            "name": listing.name,
+            "rankshot": __version__,
+            "source": [str(tree.path.resolve()) for tree in listing.trees],
+            "shape": list(listing.shape),
+            "options": dict(listing.options),
+            "images": int(good.sum()),
+            "classes": [
+                {"name": each.name, "split": each.split, "images": int(count)}
+                for each, count in zip(listing.classes, counts, strict=True)
+            ],
+            "skipped": [{"file": file, "why": why} for file, why in skipped.items()],
+        }
+        return write_manifest(making, content)
+
+
+def _allocate(path: Path, size: int) -> None:
+    """Room on the disk for all of it, now: a mapped file that finds the disk full later kills the process."""
+    with named(path), path.open("wb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            for start in range(0, size, 2**24):
+                file.write(bytes(min(2**24, size - start)))
+
+
+def _decoded(listing: Listing, pictures: list[Picture], pixels: NDArray[np.uint8]) -> Iterator[tuple[int, str | None]]:
+    """Decode every picture into its place; yields the place, and why it stays empty if it does."""
+
+    def one(place: int, content: bytes | OSError) -> tuple[int, str | None]:
+        if isinstance(content, OSError):
+            return place, content.strerror or str(content)
+        try:
+            pixels[place] = decode(content, listing.shape, pictures[place].box, listing.invert)
+        except Undecodable as error:
+            return place, str(error)
+        return place, None
+
+    threads = os.cpu_count() or 1
+    waiting: deque[Future[tuple[int, str | None]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for place, content in _contents(listing, pictures):
+                waiting.append(pool.submit(one, place, content))
+                if len(waiting) > AHEAD * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _contents(listing: Listing, pictures: list[Picture]) -> Iterator[tuple[int, bytes | OSError]]:
+    """The bytes of every picture, tree by tree in the order that is fastest there."""
+    for number, tree in enumerate(listing.trees):
+        places: dict[str, list[int]] = {}
+        for place, picture in enumerate(pictures):
+            if picture.tree == number:
+                places.setdefault(picture.name, []).append(place)
+        for name, content in tree.read(list(places)):
+            for place in places.pop(name):
+                yield place, content
+        for name, missing in places.items():
+            for place in missing:
+                yield place, FileNotFoundError(f"{name} is not there")
+
+
+def _close_gaps(pixels: NDArray[np.uint8], good: NDArray[np.bool_]) -> None:
+    """Move what was decoded together, in place."""
+    if good.all():
+        return
+    for to, origin in enumerate(np.flatnonzero(good)):
+        if to != origin:
+            pixels[to] = pixels[origin]

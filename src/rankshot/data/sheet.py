@@ -1,0 +1,37 @@
+"""A contact sheet: a row of images for each of some classes, to look at before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from .image_set import ImageSet
+
+GAP, LABEL = 4, 220
+
+
+def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
+    """Some classes, at random by the seed, in the order of their names; their first images, each with the class's name."""
+    random = np.random.default_rng(seed)
+    chosen = sorted(random.permutation(len(images.classes))[:classes].tolist())
+    _, height, width = images.images.shape[1:]
+    scale = max(1, 64 // max(height, width))
+    cell_w, cell_h = width * scale + GAP, height * scale + GAP
+    sheet = Image.new("RGB", (LABEL + per_class * cell_w + GAP, len(chosen) * cell_h + GAP), "white")
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
+    for row, label in enumerate(chosen):
+        top = GAP + row * cell_h
+        draw.text((GAP, top + cell_h // 2 - 9), _short(images.classes[label]), fill="black", font=font)
+        for column, index in enumerate(np.flatnonzero(images.labels == label)[:per_class]):
+            pixels = np.asarray(images.images[index])
+            picture = Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))
+            picture = picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
+            sheet.paste(picture, (LABEL + column * cell_w, top))
+    sheet.save(path)
+
+
+def _short(name: str, most: int = 30) -> str:
+    """The end of a long name tells more than its beginning."""
+    return name if len(name) <= most else "…" + name[1 - most :]

@@ -1,0 +1,145 @@
+"""Any size and mode becomes upright 8-bit pixels."""
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from pictures import encoded, pixels
+from PIL import Image
+
+from rankshot.data import decoding
+from rankshot.data.decoding import Undecodable, decode
+
+
+def plain(array, size):
+    picture = Image.fromarray(array).resize((size[1], size[0]), Image.Resampling.BICUBIC)
+    return np.asarray(picture).astype(int)
+
+
+def difference(decoded, expected):
+    return np.abs(decoded.astype(int).transpose(1, 2, 0) - expected).mean()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"), [("png", {}), ("bmp", {}), ("tiff", {}), ("webp", {"lossless": True}), ("ppm", {})]
+)
+def test_kinds_of_files(kind, options):
+    array = pixels(1)
+    decoded = decode(encoded(array, kind, **options), (3, 12, 16))
+    assert decoded.shape == (3, 12, 16)
+    assert decoded.dtype == np.uint8
+    assert difference(decoded, plain(array, (12, 16))) < 0.6
+
+
+def test_jpeg():
+    array = pixels(1)
+    assert difference(decode(encoded(array, "jpeg", quality=95), (3, 24, 32)), array) < 3
+
+
+def test_large_photographs_are_decoded_small():
+    """Draft decoding changes a little, and the header alone decides how large the rest becomes."""
+    array = pixels(2, size=(375, 500))
+    assert difference(decode(encoded(array, "jpeg", quality=95), (3, 84, 84)), plain(array, (84, 84))) < 3
+
+
+MODES = {
+    "L": lambda image: image.convert("L"),
+    "1": lambda image: image.convert("1"),
+    "P": lambda image: image.convert("P"),
+    "RGBA": lambda image: image.convert("RGBA"),
+    "LA": lambda image: image.convert("LA"),
+    "CMYK": lambda image: image.convert("CMYK"),
+    "I;16": lambda image: Image.fromarray(np.asarray(image.convert("L")).astype(np.uint16) * 257),
+    "I": lambda image: Image.fromarray(np.asarray(image.convert("L")).astype(np.int32) * 257),
+    "F": lambda image: Image.fromarray(np.asarray(image.convert("L")).astype(np.float32) / 255),
+    "YCbCr": lambda image: image.convert("YCbCr"),
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("mode", MODES)
+def test_modes(mode, channels):
+    image = Image.fromarray(pixels(3))
+    kind = "jpeg" if mode == "CMYK" else "png" if mode in ("L", "1", "P", "RGBA", "LA", "I;16") else "tiff"
+    changed = MODES[mode](image)
+    decoded = decode(encoded(changed, kind, **({"quality": 95} if kind == "jpeg" else {})), (channels, 24, 32))
+    expected = np.asarray(
+        changed.convert("RGB") if mode in ("1", "P", "CMYK", "YCbCr", "RGBA") else image.convert("L").convert("RGB")
+    )
+    expected = expected if channels == 3 else np.asarray(Image.fromarray(expected).convert("L"))[..., None]
+    assert difference(decoded, expected) < 3
+
+
+def test_what_is_transparent_is_white():
+    array = np.zeros((8, 8, 4), dtype=np.uint8)
+    array[:4, :, 3] = 255  # black above, transparent below
+    decoded = decode(encoded(array), (3, 8, 8))
+    assert (decoded[:, :3] < 60).all()
+    assert (decoded[:, 5:] > 200).all()
+    palette = Image.fromarray(np.zeros((8, 8), dtype=np.uint8)).convert("P")
+    assert (decode(encoded(palette, "png", transparency=0), (1, 8, 8)) == 255).all()
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_photographs_stand_upright(orientation):
+    array = pixels(4)
+    turned = {
+        1: lambda x: x,
+        2: lambda x: x[:, ::-1],
+        3: lambda x: x[::-1, ::-1],
+        4: lambda x: x[::-1],
+        5: lambda x: x.transpose(1, 0, 2),
+        6: lambda x: np.rot90(x),
+        7: lambda x: x[::-1, ::-1].transpose(1, 0, 2),
+        8: lambda x: np.rot90(x, 3),
+    }[orientation](array)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    content = encoded(np.ascontiguousarray(turned), "png", exif=exif)
+    assert difference(decode(content, (3, 24, 32)), array) == 0
+
+
+def test_boxes():
+    array = pixels(5)
+    decoded = decode(encoded(array), (3, 10, 12), box=(4.0, 6.0, 16.0, 16.0))
+    assert np.array_equal(decoded.transpose(1, 2, 0), array[6:16, 4:16])
+    past = decode(encoded(array), (3, 10, 12), box=(20.0, 14.0, 99.0, 99.0))
+    assert np.array_equal(past.transpose(1, 2, 0), array[14:24, 20:32])
+    with pytest.raises(Undecodable, match="lies outside of the picture, 32x24"):
+        decode(encoded(array), (3, 10, 12), box=(40.0, 6.0, 50.0, 16.0))
+
+
+def test_ink():
+    array = np.full((8, 8), 255, dtype=np.uint8)
+    array[2:4] = 0
+    decoded = decode(encoded(Image.fromarray(array).convert("1")), (1, 8, 8), invert=True)
+    assert (decoded[0, 2:4] > 200).all()
+    assert (decoded[0, 6:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", encoded(pixels())[:60], encoded(pixels(), "jpeg")[:200], b"\x89PNG\r\n\x1a\n" + b"0" * 99]
+)
+def test_what_is_no_image(content):
+    with pytest.raises(Undecodable):
+        decode(content, (3, 8, 8))
+
+
+def test_bombs():
+    """A small file that says it is huge is not decoded; its header is enough to know."""
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
+    bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
+    with pytest.raises(Undecodable, match=r"decompression bomb|50000x50000"):
+        decode(bomb, (3, 8, 8))
+    assert decoding.MOST_PIXELS < 50_000**2
+
+
+def test_it_is_the_same_every_time():
+    content = encoded(pixels(6), "jpeg")
+    assert np.array_equal(decode(content, (3, 20, 20)), decode(io.BytesIO(content).read(), (3, 20, 20)))

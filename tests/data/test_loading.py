@@ -1,0 +1,80 @@
+"""Any data set by its name or its place, prepared on first use and found prepared after that."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from pictures import class_folders, write
+
+from rankshot import data
+from rankshot.data import downloading, preparing, store
+from rankshot.data.loading import NAMES
+
+
+def test_a_folder_of_ones_own(tmp_path, monkeypatch):
+    source, root = class_folders(tmp_path / "my pictures"), tmp_path / "root"
+    images = data.load(str(source), "train", root)
+    assert images.images.shape[1:] == (3, 84, 84)
+    assert data.load(source, "train", root).classes == images.classes  # a path is as good as its name
+    monkeypatch.setattr(preparing, "decode", None)  # to decode again would fail
+    again = data.load(str(source), "train", root)
+    assert np.array_equal(again.images, images.images)
+    monkeypatch.chdir(tmp_path)
+    assert data.load("my pictures", "train", root).classes == images.classes  # and so is one from here
+
+
+def test_a_folder_that_has_changed_is_prepared_again(tmp_path):
+    source, root = class_folders(tmp_path / "mine"), tmp_path / "root"
+    before = data.prepared(str(source), root)
+    write(source / "c0" / "new.png", seed=9)
+    os.utime(source / "c0", (1, 1))
+    after = data.prepared(str(source), root)
+    assert before != after
+    assert store.read_manifest(after)["images"] == store.read_manifest(before)["images"] + 1
+    assert data.all_prepared(root) == sorted([before, after])
+
+
+def test_options_make_another_preparation_with_a_name_of_its_own(tmp_path, shared):
+    root = tmp_path / "root"
+    folder = data.prepared("cub", root, sources=[shared / "cub" / "cub-bbox64.zip"], size=16)
+    assert folder.name == "cub-size16"
+    assert data.load("cub-size16", "val", root).images.shape == (2961, 3, 16, 16)
+
+
+@pytest.mark.parametrize("name", ["mini-imagenet", "cub", "cub-retrieval"])
+def test_what_must_be_downloaded_first(tmp_path, name):
+    with pytest.raises(FileNotFoundError, match=rf"{name} is not prepared yet\.\n(.*\n)*.*rankshot data prepare"):
+        data.load(name, root=tmp_path)
+
+
+def test_no_network(tmp_path, monkeypatch):
+    monkeypatch.setattr(downloading, "OMNIGLOT", "http://127.0.0.1:9/")  # nobody listens there
+    with pytest.raises(FileNotFoundError, match=r"omniglot is not prepared yet, and cannot be downloaded: .*refused"):
+        data.load("omniglot", root=tmp_path)
+
+
+def test_unknown(tmp_path):
+    with pytest.raises(
+        ValueError, match=f"unknown data set 'omniglut': there is {', '.join(map(repr, NAMES))}, and no folder"
+    ):
+        data.load("omniglut", root=tmp_path)
+    with pytest.raises(ValueError, match="glyphs is drawn, not read"):
+        data.prepared("glyphs", tmp_path, size=32)
+
+
+def test_an_older_version_is_told(tmp_path):
+    source, root = class_folders(tmp_path / "mine"), tmp_path / "root"
+    path = data.prepared(str(source), root) / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 0}))
+    with pytest.raises(ValueError, match="was prepared in format 0"):
+        data.load(str(source), root=root)
+
+
+def test_what_was_left_out_is_told(tmp_path, caplog):
+    source = class_folders(tmp_path / "mine", per_class=9)
+    for number in range(7):
+        (source / "c3" / f"{number}.png").write_bytes(b"")
+    data.load(str(source), root=tmp_path / "root")
+    assert caplog.text.count("left out") == 5
+    assert "and 2 more: they are listed in" in caplog.text

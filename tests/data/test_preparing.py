@@ -1,0 +1,166 @@
+"""Prepared data is what a plain loop decodes, there whole or not at all; what cannot be read is named."""
+
+import errno
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from pictures import class_folders, encoded, pixels
+
+from rankshot.data import folder, store
+from rankshot.data.decoding import decode
+from rankshot.data.preparing import prepare
+
+
+@pytest.fixture
+def source(tmp_path):
+    return class_folders(tmp_path / "source")
+
+
+def prepared(source, place, **options):
+    manifest = prepare(folder.listing(source, size=16), place, **options)
+    return manifest, {split: store.open_split(place, split) for split in ("train", "val", "test", "trainval")}
+
+
+def test_against_a_plain_loop(source, tmp_path):
+    told = []
+    manifest, sets = prepared(source, tmp_path / "cache", told=lambda *each: told.append(each))
+    assert told == [(done, 24) for done in range(1, 25)]
+    assert manifest["images"] == 24
+    assert manifest["skipped"] == []
+    assert manifest["source"] == [str(source)]
+    assert sorted(name for split in ("train", "val", "test") for name in sets[split].classes) == [f"c{n}" for n in range(6)]
+    assert sets["trainval"].classes == sets["train"].classes + sets["val"].classes
+    for images in sets.values():
+        assert isinstance(images.images, np.memmap)
+        for label, name in enumerate(images.classes):
+            mine = images.images[images.labels == label]
+            expected = [decode((source / name / f"{n}.png").read_bytes(), (3, 16, 16)) for n in range(4)]
+            assert np.array_equal(mine, expected)
+
+
+def test_what_cannot_be_read_is_left_out_and_listed(source, tmp_path):
+    (source / "c1" / "1.png").write_bytes(b"no image")
+    (source / "c4" / "0.png").write_bytes(encoded(pixels())[:50])
+    (source / "c4" / "5.png").symlink_to(source / "gone.png")
+    manifest, sets = prepared(source, tmp_path / "cache")
+    assert manifest["images"] == 22
+    assert sorted(each["file"] for each in manifest["skipped"]) == [
+        str(source / name) for name in ("c1/1.png", "c4/0.png", "c4/5.png")
+    ]
+    assert all(each["why"] for each in manifest["skipped"])
+    for split in ("train", "val", "test"):
+        for label, name in enumerate(sets[split].classes):
+            mine = sets[split].images[sets[split].labels == label]
+            kept = [n for n in range(4) if (name, n) not in (("c1", 1), ("c4", 0))]
+            assert np.array_equal(mine, [decode((source / name / f"{n}.png").read_bytes(), (3, 16, 16)) for n in kept])
+    store.verify(tmp_path / "cache")
+
+
+def test_strict_stops_at_the_first(source, tmp_path):
+    (source / "c1" / "1.png").write_bytes(b"no image")
+    with pytest.raises(ValueError, match=r"c1/1.png is no image that can be read: "):
+        prepared(source, tmp_path / "cache", strict=True)
+    assert sorted(os.listdir(tmp_path)) == ["source"]
+    (source / "c1" / "1.png").unlink()
+    (source / "c1" / "1.png").symlink_to(source / "gone.png")
+    with pytest.raises(ValueError, match=r"c1/1.png: No such file"):
+        prepared(source, tmp_path / "cache", strict=True)
+
+
+def test_a_class_of_which_nothing_can_be_read(source, tmp_path):
+    for number in range(4):
+        (source / "c2" / f"{number}.png").write_bytes(b"")
+    with pytest.raises(ValueError, match="no image of class 'c2' can be read"):
+        prepared(source, tmp_path / "cache")
+    assert sorted(os.listdir(tmp_path)) == ["source"]
+
+
+def test_older_and_damaged(source, tmp_path):
+    place = tmp_path / "cache"
+    prepared(source, place)
+    assert store.verify(place)["images"] == 24
+    content = bytearray((place / "images.bin").read_bytes())
+    content[1234] ^= 1
+    (place / "images.bin").write_bytes(content)
+    with pytest.raises(ValueError, match=r"images.bin is not as it was prepared: delete .*cache and prepare it again"):
+        store.verify(place)
+    (place / "images.bin").write_bytes(content[:-1])
+    with pytest.raises(ValueError, match=r"images.bin is cut short: \d+ bytes instead of \d+"):
+        store.open_split(place, "train")
+    manifest = json.loads((place / "manifest.json").read_text())
+    (place / "manifest.json").write_text(json.dumps({**manifest, "format": 0}))
+    with pytest.raises(ValueError, match=r"cache was prepared in format 0, and this is 1: delete it"):
+        store.open_split(place, "train")
+    (place / "manifest.json").write_text("{")
+    with pytest.raises(ValueError, match=r"manifest.json is damaged"):
+        store.open_split(place, "train")
+
+
+def test_splits_that_are_not_there(source, tmp_path):
+    prepare(folder.listing(source, size=16), tmp_path / "cache")
+    with pytest.raises(ValueError, match="source has no split 'dev': use 'train', 'val', 'test', 'trainval'"):
+        store.open_split(tmp_path / "cache", "dev")
+    class_folders(tmp_path / "two", classes=2)
+    prepare(folder.listing(tmp_path / "two", size=16), tmp_path / "cache2")
+    with pytest.raises(ValueError, match="two has no classes in split 'test', only in 'train'"):
+        store.open_split(tmp_path / "cache2", "test")
+
+
+def at_once(source, root):
+    from rankshot import data
+
+    return str(data.prepared(str(source), root, size=16))
+
+
+def test_two_processes_prepare_the_same(source, tmp_path):
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        one, other = pool.starmap(at_once, [(source, tmp_path / "root")] * 2)
+    assert one == other
+    assert [each.name for each in (tmp_path / "root").iterdir()] == [os.path.basename(one)]
+    store.verify(tmp_path / "root" / os.path.basename(one))
+
+
+CODE = "import sys; from rankshot import data; data.prepared(sys.argv[1], sys.argv[2], size=256)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_interrupted_there_is_no_half_cache(tmp_path, number):
+    source = class_folders(tmp_path / "source", classes=20, per_class=50)
+    root = tmp_path / "root"
+    process = subprocess.Popen([sys.executable, "-c", CODE, source, root], stderr=subprocess.DEVNULL)
+    while process.poll() is None and not list(root.glob(".*/images.bin")):
+        time.sleep(0.005)
+    process.send_signal(number)
+    assert process.wait() != 0
+    assert [each.name for each in root.iterdir() if not each.name.startswith(".")] == []
+    subprocess.run([sys.executable, "-c", CODE, source, root], check=True)
+    assert len(os.listdir(root)) == 1  # what was left half made is gone
+
+
+def test_a_full_disk(source, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], check=False, capture_output=True
+    ).returncode:
+        pytest.skip("a file system can only be mounted by root")
+    try:
+        with pytest.raises(OSError, match="No space left") as caught:
+            prepare(folder.listing(source, size=64), disk / "cache")
+        assert caught.value.errno == errno.ENOSPC
+        assert os.listdir(disk) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_nowhere_to_write(source, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        prepare(folder.listing(source), tmp_path / "file" / "cache")
