@@ -1,7 +1,9 @@
 """Shared by all tests: one thread a worker, the devices there are, and a place for data that is nobody's own."""
 
 import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,24 @@ def shared():
     if not folder.is_dir():
         pytest.skip(f"the real data sets are not here ({folder})")
     return folder
+
+
+@pytest.fixture
+def small_disk():
+    """small_disk("500k") -> a folder that is a file system of its own, of that size; skips where it cannot be mounted."""
+    mounted = []
+
+    def mount(size):
+        # Not below pytest's own folder: should this process be killed, what stays mounted is in nobody's way.
+        disk = Path(tempfile.mkdtemp(prefix="rankshot-disk-"))
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk]
+        if subprocess.run(command, check=False, capture_output=True).returncode:
+            disk.rmdir()
+            pytest.skip("a file system can only be mounted by root")
+        mounted.append(disk)
+        return disk
+
+    yield mount
+    for disk in mounted:
+        subprocess.run(["umount", "--lazy", disk], check=True)
+        disk.rmdir()

@@ -144,20 +144,12 @@ def test_interrupted_there_is_no_half_cache(tmp_path, number):
     assert len(os.listdir(root)) == 1  # what was left half made is gone
 
 
-def test_a_full_disk(source, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], check=False, capture_output=True
-    ).returncode:
-        pytest.skip("a file system can only be mounted by root")
-    try:
-        with pytest.raises(OSError, match="No space left") as caught:
-            prepare(folder.listing(source, size=64), disk / "cache")
-        assert caught.value.errno == errno.ENOSPC
-        assert os.listdir(disk) == []
-    finally:
-        subprocess.run(["umount", disk], check=True)
+def test_a_full_disk(source, small_disk):
+    disk = small_disk("8k")
+    with pytest.raises(OSError, match="No space left") as caught:
+        prepare(folder.listing(source, size=64), disk / "cache")
+    assert caught.value.errno == errno.ENOSPC
+    assert os.listdir(disk) == []
 
 
 def test_nowhere_to_write(source, tmp_path):
