@@ -41,7 +41,7 @@ def decode(content: bytes, shape: tuple[int, int, int], box: Box | None = None, 
         raise Undecodable(str(error) or type(error).__name__) from None
     if box is not None:
         picture = picture.crop(_inside(box, picture.size))
-    small = np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC, reducing_gap=3.0))
+    small = np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC, reducing_gap=2.0))
     pixels = small[None] if channels == 1 else small.transpose(2, 0, 1)
     return 255 - pixels if invert else np.ascontiguousarray(pixels)
 
