@@ -175,8 +175,8 @@ def data() -> str:
             f"Measured on {where}.",
             "**mini-ImageNet from its zips**, 84x84; memory is anonymous (RssAnon), above where it stood",
             table(["", "preparing", "memory", "`load`", "memory of `load` and 100 batches of 128"], rows),
-            f"**Photographs of 500x375 to 84x84**: {draft['plain_ms']:.2f} ms decoded in full, {draft['ours_ms']:.2f} ms with"
-            f" JPEG draft decoding, **{draft['ratio']:.1f}x**.",
+            f"**Photographs of 500x375 to 84x84**: {draft['plain_ms']:.2f} ms decoded in full, {draft['ours_ms']:.2f} ms"
+            f" with JPEG draft decoding, **{draft['ratio']:.1f}x**.",
         ]
     )
 

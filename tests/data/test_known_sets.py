@@ -1,6 +1,7 @@
 """Omniglot, mini-ImageNet and CUB, the real ones, as their users have them."""
 
 import csv
+import tarfile
 import zipfile
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from rankshot import data
 from rankshot.data import cub, mini_imagenet, omniglot
 from rankshot.data.decoding import decode
+from rankshot.data.preparing import prepare
 from rankshot.data.trees import open_tree
 
 
@@ -142,6 +144,16 @@ class TestCub:
             assert np.abs(crop - other).mean() <= 5, picture.name
         whole = cub.listing([tree], crop=False, partial=True)
         assert all(picture.box is None for each in whole.classes for picture in each.pictures)
+
+    def test_the_original_as_a_tgz(self, shared, tmp_path):
+        zipfile.ZipFile(shared / "cub" / "CUB_200_2011-sample.zip").extractall(tmp_path)
+        with tarfile.open(tmp_path / "CUB_200_2011.tgz", "w:gz") as archive:
+            archive.add(tmp_path / "CUB_200_2011", "CUB_200_2011")
+        from_tar = cub.listing([open_tree(tmp_path / "CUB_200_2011.tgz")], partial=True)
+        from_zip = cub.listing([open_tree(shared / "cub" / "CUB_200_2011-sample.zip")], partial=True)
+        assert from_tar.classes == from_zip.classes
+        one, other = (prepare(listing, tmp_path / name) for listing, name in ((from_tar, "one"), (from_zip, "other")))
+        assert one["sha256"] == other["sha256"]
 
     def test_mistakes(self, shared, tmp_path):
         with pytest.raises(ValueError, match="200 classes, but 8 were found"):
