@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy
 import torch
 
+from rankshot.hardware import hardware
+
 TURN = 0.05  # seconds; a contender that is faster runs several times in a turn
 
 
@@ -67,16 +69,9 @@ def circumstances(seed: int) -> dict[str, object]:
         "commit": os.environ.get("COMMIT") or commit + ("+changes" if changed.strip() else ""),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "seed": seed,
-        "processor": _processor(),
+        "processor": hardware(),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "torch": torch.__version__,
         "numpy": numpy.__version__,
     }
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor()

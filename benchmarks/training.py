@@ -142,8 +142,6 @@ def evaluator() -> dict[str, object]:
 def main() -> None:
     on_gpu = torch.cuda.is_available()
     results = {**circumstances(SEED), "loop": loop(updates=2000 if on_gpu else 100), "evaluation": evaluator()}
-    if on_gpu:
-        results["processor"] = torch.cuda.get_device_name()
     path = FOLDER / ("training-cuda.json" if on_gpu else "training.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n")

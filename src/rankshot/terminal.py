@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 def wants_bar() -> bool:
     """On a terminal with colour that a person watches, where rich is installed."""
-    colourless = "NO_COLOR" in os.environ or os.environ.get("TERM", "dumb") == "dumb"
-    if colourless or os.environ.get("CI") or not sys.stdout.isatty():
+    colourless = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+    if colourless or os.environ.get("CI") or sys.stdout is None or not sys.stdout.isatty():
         return False
     try:
         import rich.progress  # noqa: F401

@@ -49,12 +49,14 @@ def test_other_tasks(folder, capsys):
     [
         (["nowhere"], "nowhere is not a run: there is no config.json in it"),
         ([], "name at least one run"),
+        (["RUN", "RUN"], "name at least one run, and each of them once"),
+        (["RUN", "--ways"], "name at least one way"),
         (["RUN", "--ways", "5", "119"], "119-way tasks need 119 classes, but there are 118"),
         (["RUN", "--shots", "20"], "shot must be from 1 to 19, got 20"),
         (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val', 'test', 'trainval'"),
         (["RUN", "--data", "omniglut"], "unknown data set 'omniglut': there is 'glyphs', 'omniglot'"),
         (["RUN", "--norm", "layer"], "unknown norm 'layer': use 'running' or 'batch'"),
-        (["RUN", "--episodes", "1"], "an interval needs 2 episodes or more, got 1"),
+        (["RUN", "--episodes", "1"], "episodes must be from 2, which an interval needs, to 1,000,000, got 1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -81,4 +83,4 @@ def test_weights_cut_short_or_of_another_model(folder, tmp_path, capsys):
     assert "model.safetensors is damaged or cut short" in capsys.readouterr().err
     (other / "model.safetensors").unlink()
     assert main(["evaluate", str(other)]) == 1
-    assert "there is no " in capsys.readouterr().err
+    assert "holds no network yet" in capsys.readouterr().err

@@ -22,14 +22,14 @@ def test_the_help_names_every_command(capsys):
 
 def test_unknown_command(capsys):
     assert main(["trian"]) == 1
-    assert capsys.readouterr().err == "rankshot: unknown command 'trian': there is 'train', 'evaluate'\n"
+    assert capsys.readouterr().err == "rankshot: unknown command 'trian': there is 'data', 'train', 'evaluate'\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_explains_itself(rankshot, name):
     done = subprocess.run(rankshot(name, "--help"), capture_output=True, text=True, check=True)
     assert f"usage: rankshot {name}" in done.stdout
-    assert "--seed INT" in done.stdout
+    assert ("--seed INT" if name != "data" else "prepare") in done.stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -48,6 +48,7 @@ def test_an_option_that_does_not_exist(rankshot, name):
         (FileExistsError("run exists"), "rankshot: run exists\n", 1),
         (MemoryError(), "rankshot: MemoryError\n", 1),
         (ModuleNotFoundError("No module named 'tyro'"), f"rankshot: No module named 'tyro'. {cli.EXTRA}\n", 1),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes"), f"rankshot: {cli.MEMORY}\n", 1),
         (KeyboardInterrupt(), "stopped\n", 130),
     ],
     ids=repr,
@@ -61,12 +62,13 @@ def test_errors_of_use_are_one_line(monkeypatch, capsys, error, message, code):
     assert capsys.readouterr().err == message
 
 
-def test_errors_of_ours_are_not_hidden(monkeypatch):
+@pytest.mark.parametrize("error", [ZeroDivisionError, RuntimeError])
+def test_errors_of_ours_are_not_hidden(monkeypatch, error):
     def fail(name):
-        raise ZeroDivisionError
+        raise error
 
     monkeypatch.setattr(cli.importlib, "import_module", fail)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(error):
         main(["train"])
 
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import torch
 
 from rankshot.cli.main import main
 from rankshot.cli.train import new_folder
+from rankshot.data.loading import NAMES
 from rankshot.models.pretrained import read_notes, read_tensors
 from rankshot.training import TrainConfig
 from rankshot.training.run_folder import read_metrics
@@ -110,8 +112,9 @@ def test_stopped_by_ctrl_c_it_tells_how_to_go_on(rankshot, tmp_path):
     assert process.returncode == 130, errors
     assert f"to go on: rankshot train --run '{folder}' --resume" in output
     assert "Traceback" not in errors
-    done = run(rankshot("train", "--run", folder, "--resume", "--updates", "3"))  # fewer than it has done
-    assert done.returncode == 0, done.stderr
+    done = run(rankshot("train", "--run", folder, "--resume", "--updates", "2"))
+    assert done.returncode == 1
+    assert "already, which is past 2" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -126,7 +129,7 @@ def test_stopped_by_ctrl_c_it_tells_how_to_go_on(rankshot, tmp_path):
         (["--run", "there"], "there exists already: name another folder with --run, or go on with it by --resume"),
         (["--run", "mine"], "mine exists already and is not a run: name another folder with --run"),
         (["--run", "mine", "--resume"], "mine exists already and is not a run: name another folder with --run"),
-        (["--run", "file"], "file exists already and is not a run"),
+        (["--run", "file"], "file: File exists"),
         (["--run", "file/run"], "Not a directory"),
         (["--resume"], "--resume needs to know which run: name its folder with --run"),
         (["--run", "there", "--resume", "--seed", "5"], "there was begun with seed 0 and cannot go on with 5"),
@@ -152,7 +155,7 @@ def places(tmp_path, monkeypatch):
         assert main(["train", "--run", name, *TINY, "--filters", filters]) == 0
     state = tmp_path / "short" / "state.safetensors"
     state.write_bytes(state.read_bytes()[:5000])
-    os.replace(tmp_path / "there" / "state.safetensors", tmp_path / "wide" / "state.safetensors")
+    shutil.copy(tmp_path / "there" / "state.safetensors", tmp_path / "wide" / "state.safetensors")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("")
     (tmp_path / "file").write_text("")
@@ -163,7 +166,34 @@ def places(tmp_path, monkeypatch):
 def test_as_a_process_there_is_no_traceback(rankshot, tmp_path):
     done = run(rankshot("train", "--data", "nothing"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "rankshot: unknown data set 'nothing': there is 'glyphs'\n"
+    there = ", ".join(map(repr, NAMES))
+    assert done.stderr == f"rankshot: unknown data set 'nothing': there is {there}, and no folder or file of that name\n"
+
+
+def test_a_reader_that_goes_away(rankshot, tmp_path):
+    """`rankshot train | head -1`: no message, no traceback, and a checkpoint to go on from."""
+    often = ["--log-every", "1", "--updates", "2000"]
+    process = subprocess.Popen(
+        rankshot("train", "--run", tmp_path / "run", *SMALL, *often), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    process.stdout.readline()
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == 141
+    assert errors == b""
+    assert (tmp_path / "run" / "state.safetensors").exists()
+
+
+def test_without_a_standard_output(rankshot, tmp_path):
+    command = " ".join(rankshot("train", "--run", tmp_path / "run", *TINY)) + " >&-"
+    done = run(["sh", "-c", command])
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_more_than_there_is_memory(capsys, tmp_path):
+    assert main(["train", "--run", str(tmp_path / "run"), *TINY, "--filters", "100000000"]) == 1
+    assert "can't allocate memory" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written(rankshot, tmp_path):

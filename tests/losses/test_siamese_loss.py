@@ -56,3 +56,14 @@ def test_bad_input():
         loss(torch.randn(1, 4), torch.arange(1))
     with pytest.raises(ValueError, match="labels must be one for each of 5 embeddings, got 4"):
         loss(torch.randn(5, 4), torch.arange(4))
+
+
+def test_threads_add_up_in_a_fixed_order():
+    torch.manual_seed(0)
+    loss, embeddings, labels = SiameseLoss(64), torch.randn(128, 64, requires_grad=True), torch.arange(128) % 16
+    torch.set_num_threads(2)
+    try:
+        gradients = {torch.autograd.grad(loss(embeddings, labels), embeddings)[0].numpy().tobytes() for _ in range(10)}
+    finally:
+        torch.set_num_threads(1)
+    assert len(gradients) == 1

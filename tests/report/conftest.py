@@ -14,7 +14,7 @@ def runs(tmp_path_factory):
             filters=8,
             batch_classes=8,
             batch_size=64,
-            updates=60,
+            updates=100,
             log_every=5,
             validate_every=20,
             validation_episodes=20,

@@ -1,8 +1,11 @@
 """The map gathers what is near."""
 
+import pytest
 import torch
 
-from rankshot.report.embedding_map import _neighbourhoods, layout
+from rankshot import data
+from rankshot.models import Conv4
+from rankshot.report.embedding_map import _neighbourhoods, embedding_map, layout
 
 
 def clusters(seed=0, spread=0.15):
@@ -29,6 +32,17 @@ def test_it_is_the_same_every_time():
 def test_degenerate_input():
     assert layout(torch.zeros(10, 4)).isfinite().all()
     assert layout(torch.eye(4)).isfinite().all()
+    assert layout(torch.rand(10, 1)).shape == (10, 2)  # one dimension
+
+
+@pytest.mark.parametrize("filters", [1, 4])
+def test_narrow_and_collapsed_networks_have_a_map_too(filters):
+    model = Conv4(filters=filters)
+    for each in model.parameters():
+        torch.nn.init.zeros_(each)
+    drawn = embedding_map(model, data.load("glyphs", "val"), seed=0)
+    assert "nan" not in drawn
+    assert drawn.count("<image") == 160
 
 
 def test_perplexity():

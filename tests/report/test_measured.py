@@ -8,8 +8,8 @@ import pytest
 import rankshot
 from rankshot import data
 from rankshot.fewshot import Classification, Retrieval, evaluate
-from rankshot.report import measure, measure_untrained, names_of, protocol_for, record
-from rankshot.training import TrainConfig
+from rankshot.report import measure, measure_untrained, names_of, protocol_for, record, write_report
+from rankshot.training.run_folder import save_model
 
 TASKS = [Classification(5, 1), Classification(20, 1), Retrieval(5), Retrieval(20)]
 
@@ -42,15 +42,36 @@ def test_untrained_is_where_training_began(run, runs):
     assert not (run / "evaluation.json").exists()
 
 
-def test_names(runs, run):
+def test_names(runs, run, tmp_path):
     assert names_of(runs) == ["map-dlm", "siamese"]
-    assert names_of([runs[0], run]) == [str(runs[0]), str(run)]
+    assert names_of([runs[0], run]) == ["map-dlm", "run"]
+    shutil.copytree(run, tmp_path / "deep" / "run")
+    assert names_of([run, tmp_path / "deep" / "run"]) == [str(run), str(tmp_path / "deep" / "run")]
 
 
-def test_runs_of_different_data(run, runs):
+def test_runs_that_were_trained_differently(run, runs):
     config = json.loads((run / "config.json").read_text())
     (run / "config.json").write_text(json.dumps({**config, "rotations": True}))
-    with pytest.raises(ValueError, match=r"trained on different data .*: say what to measure on with --data"):
+    with pytest.raises(ValueError, match=r"trained with different rotations .*: say what to measure on with --rotations"):
         protocol_for([runs[0], run])
     assert len(protocol_for([run]).images.classes) == 4 * 118
-    assert TrainConfig.from_json(run / "config.json").rotations
+    assert len(protocol_for([runs[0], run], rotations=False).images.classes) == 118
+
+
+def test_the_report_tells_whether_classes_were_seen(run, tmp_path):
+    for split, told in (
+        ("test", "118 classes, none of which was in training"),
+        ("train", "419 classes, some of which were"),
+    ):
+        protocol = protocol_for([run], split=split, episodes=2)
+        write_report(tmp_path / "report.html", [measure(run, protocol, "mine")], protocol)
+        assert told in (tmp_path / "report.html").read_text()
+
+
+def test_another_evaluation_is_of_other_weights(run):
+    """After more training the card does not tell the old figures."""
+    protocol = protocol_for([run], episodes=5)
+    record(measure(run, protocol, "mine"), protocol)
+    assert "## On test classes" in (run / "README.md").read_text()
+    save_model(run, rankshot.from_pretrained(run).state_dict(), 999, {})
+    assert "## On test classes" not in (run / "README.md").read_text()

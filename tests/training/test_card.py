@@ -11,7 +11,7 @@ NETWORK = {"name": "conv4", "in_channels": 3, "filters": 4}
 
 
 def test_card(tmp_path):
-    run_folder.start(tmp_path, TrainConfig(alpha=3.0, updates=500), NETWORK)
+    run_folder.begin(tmp_path, TrainConfig(alpha=3.0, updates=500), NETWORK, resume=False)
     run_folder.save_model(tmp_path, {"a": torch.zeros(1)}, 400, {"retrieval 20-way": {"mean": 0.8123, "interval": 0.0061}})
     card = (tmp_path / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: rankshot\n")
@@ -22,10 +22,17 @@ def test_card(tmp_path):
     assert "(B, 3, H, W)" in card
     assert "## On test classes" not in card
 
-    tested = {"data": "glyphs", "split": "test", "episodes": 50, "norm": "batch", "date": "2020-01-01"}
+    tested = {"data": "glyphs", "split": "test", "episodes": 50, "norm": "batch", "date": "2020-01-01", "update": "400"}
     tasks = {"1-shot 5-way": {"mean": 0.5, "interval": 0.01}}
     (tmp_path / "evaluation.json").write_text(json.dumps({**tested, "tasks": tasks}))
     write_card(tmp_path)
     card = (tmp_path / "README.md").read_text()
     assert "## On test classes of glyphs\n\n50 episodes a task, batch norm by batch statistics, 2020-01-01" in card
     assert "| 1-shot 5-way | 50.00 ± 1.00 |" in card
+
+    for other in ({**tested, "tasks": tasks, "update": "300"}, {}, {"tasks": 3}):  # of other weights, or damaged
+        (tmp_path / "evaluation.json").write_text(json.dumps(other))
+        write_card(tmp_path)
+        assert "## On test classes" not in (tmp_path / "README.md").read_text()
+    (tmp_path / "evaluation.json").write_text("{")
+    write_card(tmp_path)

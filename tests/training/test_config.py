@@ -16,6 +16,10 @@ def test_through_a_file(tmp_path):
     assert TrainConfig.from_json(path) == config
 
 
+def test_lists_are_as_good_as_tuples():
+    assert TrainConfig(augment=["flip"], validation_ways=[5]) == TrainConfig(augment=("flip",), validation_ways=(5,))
+
+
 def test_what_a_file_leaves_out_is_default(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"alpha": 3}')
@@ -67,9 +71,15 @@ def test_no_file(tmp_path):
         ("decay_every", 0, "decay_every must be 1 or more, got 0"),
         ("learning_rate", 0.0, "learning_rate must be above 0, got 0.0"),
         ("learning_rate", math.nan, "learning_rate must be above 0, got nan"),
-        ("decay", -0.5, "decay must be above 0, got -0.5"),
+        ("decay", -0.5, "decay must be above 0 and at most 1, got -0.5"),
+        ("decay", 1e300, "decay must be above 0 and at most 1, got 1e[+]300"),
+        ("updates", "5", "updates must be int, got '5'"),
+        ("validation_ways", 5, "validation_ways must be .*, got 5"),
+        ("batch_size", 16.0, "batch_size must be int, got 16.0"),
+        ("seed", None, "seed must be int, got None"),
+        ("augment", "flip", "augment must be .*, got 'flip'"),
         ("validate_every", -1, "validate_every must be 0"),
-        ("validation_episodes", 1, "validation_episodes must be 2 or more, got 1"),
+        ("validation_episodes", 1, "episodes must be from 2, .* got 1"),
         ("validation_ways", (5, 1), "validation_ways must be 2 or more each"),
         ("validation_ways", (), "validation_ways must be 2 or more each"),
     ],

@@ -120,6 +120,40 @@ def test_the_same_seed_gives_the_same_run(tmp_path, method):
     assert not same(tensors(tmp_path / "one", "model"), tensors(tmp_path / "third", "model"))
 
 
+@pytest.mark.parametrize("method", ["map-dlm", "siamese"])
+def test_two_threads_repeat_themselves_too(tmp_path, method):
+    """The default network and batch, where torch shares work among threads: still bit for bit."""
+    torch.set_num_threads(2)
+    try:
+        for name in ("one", "other"):
+            train(TrainConfig(method=method, updates=6, validate_every=0, log_every=1, device="cpu"), tmp_path / name)
+    finally:
+        torch.set_num_threads(1)
+    assert metrics(tmp_path / "one") == metrics(tmp_path / "other")
+    assert same(tensors(tmp_path / "one", "state"), tensors(tmp_path / "other", "state"))
+
+
+def test_batches_without_a_pair(tmp_path):
+    """Nothing to rank is no number: null in metrics.jsonl, which stays JSON."""
+    with pytest.warns(UserWarning, match="no query of this batch"):
+        train(small(batch_classes=2, batch_size=2, updates=12, log_every=1, seed=1), str(tmp_path / "run"))
+    values = [line["batch_map"] for line in metrics(tmp_path / "run") if "loss" in line]
+    assert None in values
+    assert "NaN" not in (tmp_path / "run" / "metrics.jsonl").read_text()
+
+
+def test_huge_seeds(tmp_path):
+    train(small(updates=1, seed=10**30), tmp_path / "run")
+
+
+def test_refused_while_another_trains_nothing_changes(tmp_path):
+    train(small(updates=2), tmp_path / "run")
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    with run_folder.kept_alone(tmp_path / "run"), pytest.raises(ValueError, match="another process is training"):
+        train(small(updates=9), tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+
+
 def test_global_randomness_is_left_alone(tmp_path):
     torch.manual_seed(7)
     expected = torch.rand(2)

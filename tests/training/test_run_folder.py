@@ -14,7 +14,8 @@ NETWORK = {"name": "conv4", "in_channels": 1, "filters": 4}
 
 @pytest.fixture
 def folder(tmp_path):
-    run_folder.start(tmp_path / "run", TrainConfig(alpha=3.0), NETWORK)
+    (tmp_path / "run").mkdir()
+    run_folder.begin(tmp_path / "run", TrainConfig(alpha=3.0), NETWORK, resume=False)
     return tmp_path / "run"
 
 
@@ -26,30 +27,48 @@ def test_start(folder):
     assert TrainConfig.from_json(folder / "config.json") == TrainConfig(alpha=3.0)
 
 
-def test_an_empty_folder_is_taken(tmp_path):
-    run_folder.start(tmp_path, TrainConfig(), NETWORK)
-    assert run_folder.is_run(tmp_path)
-
-
 def test_nothing_is_overwritten(folder, tmp_path):
     with pytest.raises(FileExistsError, match=r"run exists already: name another folder with --run, or go on .* --resume"):
-        run_folder.start(folder, TrainConfig(), NETWORK)
+        run_folder.begin(folder, TrainConfig(), NETWORK, resume=False)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
-    (tmp_path / "file").write_text("")
-    for other in ("mine", "file"):
-        with pytest.raises(FileExistsError, match=f"{other} exists already and is not a run"):
-            run_folder.start(tmp_path / other, TrainConfig(), NETWORK)
+    for resume in (False, True):
+        with pytest.raises(FileExistsError, match="mine exists already and is not a run"):
+            run_folder.begin(tmp_path / "mine", TrainConfig(), NETWORK, resume=resume)
 
 
 def test_settings_that_may_change(folder):
-    run_folder.change_settings(folder, TrainConfig(alpha=3.0, updates=7), ["updates"])
+    run_folder.begin(folder, TrainConfig(alpha=3.0, updates=7), NETWORK, resume=True)
     assert TrainConfig.from_json(folder / "config.json") == TrainConfig(alpha=3.0, updates=7)
     assert json.loads((folder / "config.json").read_text())["model"] == NETWORK
     with pytest.raises(
         ValueError, match=r"run was begun with alpha 3.0 and cannot go on with 4.0: .* --config .*config.json"
     ):
-        run_folder.change_settings(folder, TrainConfig(alpha=4.0, updates=7), ["updates"])
+        run_folder.begin(folder, TrainConfig(alpha=4.0, updates=7), NETWORK, resume=True)
+
+
+def test_updates_that_may_not_change(folder, tmp_path):
+    run_folder.save_state(folder, {"a": torch.zeros(1)}, Standing(update=12))
+    with pytest.raises(ValueError, match="run has come to update 12 already, which is past 7"):
+        run_folder.begin(folder, TrainConfig(alpha=3.0, updates=7), NETWORK, resume=True)
+    (tmp_path / "cosine").mkdir()
+    run_folder.begin(tmp_path / "cosine", TrainConfig(schedule="cosine"), NETWORK, resume=False)
+    with pytest.raises(ValueError, match="begun with updates 800 and cannot go on with 900"):
+        run_folder.begin(tmp_path / "cosine", TrainConfig(schedule="cosine", updates=900), NETWORK, resume=True)
+
+
+def test_a_run_that_lost_its_checkpoint_is_not_started_anew(folder):
+    run_folder.begin(folder, TrainConfig(alpha=3.0), NETWORK, resume=True)  # killed before the first one was written
+    run_folder.save_model(folder, {"a": torch.zeros(1)}, 1, {})
+    with pytest.raises(FileNotFoundError, match=r"run has lost its state.safetensors: to start anew would erase"):
+        run_folder.begin(folder, TrainConfig(alpha=3.0), NETWORK, resume=True)
+
+
+@pytest.mark.parametrize("line", [b"garbage", b"[1]", b'{"foo": 1}', b"\xff\xfe"])
+def test_damaged_metrics_are_named(folder, line):
+    (folder / "metrics.jsonl").write_bytes(b'{"update": 1}\n' + line + b'\n{"update": 2}\n')
+    with pytest.raises(ValueError, match=r"metrics.jsonl, line 2: this is no line that training wrote"):
+        run_folder.read_metrics(folder)
 
 
 def test_checkpoints(folder):

@@ -25,8 +25,10 @@ class Options:
     """Also measure the first run's network as it was before training."""
     data: str | None = None
     """Data set to measure on. None: the one that the runs were trained on."""
+    rotations: bool | None = None
+    """Count every class four times, turned. None: as in training."""
     split: str = "test"
-    """Which of its classes: test, val or train."""
+    """Which of its classes: test, val, or those of training, train and trainval."""
     root: str | None = None
     """Folder of all prepared data. None: as in training."""
     ways: tuple[int, ...] = (5, 20)
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         ways=options.ways,
         shots=options.shots,
         data=options.data,
+        rotations=options.rotations,
         split=options.split,
         root=options.root,
         episodes=options.episodes,

@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import torch
@@ -17,6 +18,7 @@ COMMANDS = {
     "train": "learn an embedding from images",
     "evaluate": "measure runs on classes they have never seen, and write a report with pictures",
 }
+MEMORY = "there is not enough memory for this: a smaller batch, or fewer filters, takes less"
 EXTRA = "the command line needs more than the library: pip install 'rankshot[train]'"
 
 
@@ -46,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if command not in COMMANDS:
         return failed(f"unknown command {command!r}: there is {', '.join(map(repr, COMMANDS))}")
+    warnings.formatwarning = lambda message, *_, **__: f"rankshot: {message}\n"
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     logging.getLogger("rankshot").setLevel(logging.INFO)
     try:
@@ -53,12 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read what we print has gone: `| head`
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except ImportError as error:
         return failed(f"{error}. {EXTRA}")
     except (ValueError, OSError, MemoryError, torch.OutOfMemoryError) as error:
         if os.environ.get("RANKSHOT_TRACEBACK"):
             raise
         return failed(describe(error))
+    except RuntimeError as error:
+        if "allocate memory" not in str(error):
+            raise
+        return failed(MEMORY)
 
 
 def describe(error: BaseException) -> str:

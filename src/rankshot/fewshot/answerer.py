@@ -48,14 +48,18 @@ def embed(model: nn.Module, images: Tensor) -> Tensor:
         return unit_vectors(model(images))
 
 
+def check_norm(norm: str) -> None:
+    if norm not in ("running", "batch"):
+        raise ValueError(f"unknown norm {norm!r}: use 'running' or 'batch'")
+
+
 @contextmanager
 def normalising_with(model: nn.Module, norm: str) -> Iterator[None]:
     """Batch norm by its running averages ("running") or by each batch's own statistics ("batch"); restored after.
 
     Running averages are read or left alone, never changed.
     """
-    if norm not in ("running", "batch"):
-        raise ValueError(f"unknown norm {norm!r}: use 'running' or 'batch'")
+    check_norm(norm)
     modes = [(module, module.training) for module in model.modules()]
     layers = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     tracked = [layer.track_running_stats for layer in layers]

@@ -19,6 +19,7 @@ from .tasks import Classification, Retrieval, Task
 
 AT_ONCE = 2**23  # similarities of one chunk of episodes
 IMAGES_AT_ONCE = 512
+MOST_EPISODES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +57,7 @@ def evaluate(
             embeddings. "batch": by the statistics of the images embedded together, episode by episode (the support and the
             queries separately), as the paper did. An `Answerer` normalises as it pleases.
     """
-    if episodes < 2:
-        raise ValueError(f"an interval needs 2 episodes or more, got {episodes}")
+    check_episodes(episodes)
     labels = torch.from_numpy(np.asarray(images.labels))
     drawn = [draw_episodes(labels, task, episodes, seed) for task in tasks]
     if not isinstance(model, nn.Module) or isinstance(model, Answerer):
@@ -68,6 +68,11 @@ def evaluate(
             return [Result(task, _one_by_one(model, images, task, each)) for task, each in pairs]
         embeddings = embed_all(model, images)
         return [Result(task, _all_at_once(embeddings, task, each)) for task, each in zip(tasks, drawn, strict=True)]
+
+
+def check_episodes(episodes: int) -> None:
+    if not 2 <= episodes <= MOST_EPISODES:
+        raise ValueError(f"episodes must be from 2, which an interval needs, to {MOST_EPISODES:,}, got {episodes}")
 
 
 def embed_all(model: nn.Module, images: ImageSet, indices: Tensor | None = None) -> Tensor:

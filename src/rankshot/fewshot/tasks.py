@@ -51,7 +51,7 @@ def tasks_for(images: ImageSet, ways: Iterable[int], shots: Iterable[int]) -> li
 
     An episode has the paper's 20 and 10 images a class, or as many as the smallest class has where that is less.
     """
-    ways, smallest = sorted(ways), images.smallest_class
+    ways, shots, smallest = sorted(set(ways)), sorted(set(shots)), images.smallest_class
     for way in ways:
         if way > len(images.classes):
             raise ValueError(f"{way}-way tasks need {way} classes, but there are {len(images.classes)}")

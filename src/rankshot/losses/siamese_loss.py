@@ -41,5 +41,6 @@ class SiameseLoss(nn.Module):
             raise ValueError(f"made for {self.head.in_features} dimensions, got embeddings of {embeddings.shape[1]}")
         unit = unit_vectors(embeddings).to(self.head.weight.dtype)
         one, other = torch.triu_indices(len(labels), len(labels), offset=1, device=labels.device)
-        logits = self.head((unit[one] - unit[other]).abs())
+        # index_select, whose gradient is added up in a fixed order, not in that of threads.
+        logits = self.head((unit.index_select(0, one) - unit.index_select(0, other)).abs())
         return nn.functional.cross_entropy(logits, (labels[one] == labels[other]).long())

@@ -23,12 +23,20 @@ def build(description: Mapping[str, Any]) -> nn.Module:
     """A network from its description: {"name": "conv4", and what its constructor takes}."""
     options = dict(description)
     name = options.pop("name", None)
-    if name not in NETWORKS:
+    if not isinstance(name, str) or name not in NETWORKS:
         raise ValueError(f"unknown network {name!r}: there is {', '.join(map(repr, NETWORKS))}")
     try:
         return NETWORKS[name](**options)
-    except TypeError as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"a network {name!r} cannot be made from {options}: {error}") from None
+
+
+def described_in(folder: Path) -> dict[str, Any]:
+    """What network lies in a folder."""
+    description = read_json(folder / CONFIG).get("model")
+    if not isinstance(description, dict):
+        raise ValueError(f"{folder / CONFIG} does not tell what network it is about: there is no object 'model' in it")
+    return description
 
 
 def from_pretrained(folder: str | Path) -> nn.Module:
@@ -36,7 +44,9 @@ def from_pretrained(folder: str | Path) -> nn.Module:
     folder = Path(folder)
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it")
-    model = build(read_json(folder / CONFIG).get("model") or {})
+    if not (folder / WEIGHTS).exists():
+        raise FileNotFoundError(f"{folder} holds no network yet: a run keeps its first one at its first validation")
+    model = build(described_in(folder))
     fill(model.state_dict(), read_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return model.eval()
 

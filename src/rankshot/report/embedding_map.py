@@ -23,7 +23,7 @@ def embedding_map(model: nn.Module, images: ImageSet, seed: int) -> str:
     task = Retrieval(way=min(CLASSES, len(images.classes)), per_class=min(PER_CLASS, images.smallest_class))
     drawn = draw_episodes(labels, task, 1, seed)[0]
     places = layout(embed_all(model, images, drawn.flatten()).cpu())
-    places = (places - places.amin(0)) / (places.amax(0) - places.amin(0)) * (SIZE - THUMBNAIL)
+    places = (places - places.amin(0)) / (places.amax(0) - places.amin(0)).clamp(min=1e-9) * (SIZE - THUMBNAIL)
     parts, keys = [], []
     for number, indices in enumerate(drawn):
         name = escape(images.classes[int(labels[indices[0]])], quote=True)
@@ -33,7 +33,7 @@ def embedding_map(model: nn.Module, images: ImageSet, seed: int) -> str:
             at = f'x="{x:.1f}" y="{y:.1f}" width="{THUMBNAIL}" height="{THUMBNAIL}"'
             picture = data_uri(images.images[int(index)])
             parts.append(f'<g><title>{name}</title><image href="{picture}" {at}/><rect class="frame s{number}" {at}/></g>')
-    what = f"{task.way} unseen classes with {task.per_class} images each, placed by t-SNE of their embeddings"
+    what = f"{task.way} classes with {task.per_class} images each, placed by t-SNE of their embeddings"
     svg = f"<svg viewBox='-2 -2 {SIZE + 4} {SIZE + 4}' role='img' aria-label='{what}'>{''.join(parts)}</svg>"
     return (
         f"<p>{what}. A good embedding gathers each class in a place of its own.</p>"
@@ -44,6 +44,7 @@ def embedding_map(model: nn.Module, images: ImageSet, seed: int) -> str:
 def layout(vectors: Tensor, perplexity: float = 15.0) -> Tensor:
     """(n, D) -> (n, 2): t-SNE (van der Maaten & Hinton, 2008), exact, from the two main directions: no randomness."""
     vectors = vectors.double() - vectors.double().mean(0)
+    vectors = nn.functional.pad(vectors, (0, max(0, 2 - vectors.shape[1])))  # two directions, whatever there is
     n = len(vectors)
     near = _neighbourhoods(torch.cdist(vectors, vectors).square(), min(perplexity, (n - 1) / 3))
     near = (near + near.T) / (2 * n)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +16,16 @@ from torch import nn
 from rankshot import __version__
 from rankshot.data import ImageSet
 from rankshot.fewshot import Result, Task, evaluate, tasks_for
+from rankshot.fewshot.answerer import check_norm
+from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
+from rankshot.hardware import hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG, read_json
+from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
 from rankshot.training import TrainConfig
 from rankshot.training.card import EVALUATION, write_card
 from rankshot.training.loop import first_weights, load
-from rankshot.training.run_folder import is_run
+from rankshot.training.run_folder import is_run, read_metrics
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ class Protocol:
     """How to measure: the images of which split of what, which tasks, how many episodes, which batch statistics."""
 
     data: str
+    rotations: bool
     split: str
     images: ImageSet
     tasks: Sequence[Task]
@@ -57,6 +60,7 @@ def protocol_for(
     ways: Sequence[int] = (5, 20),
     shots: Sequence[int] = (1, 5),
     data: str | None = None,
+    rotations: bool | None = None,
     split: str = "test",
     root: str | None = None,
     episodes: int = 1000,
@@ -64,25 +68,43 @@ def protocol_for(
     norm: str = "running",
 ) -> Protocol:
     """The same questions for several runs, on what they were trained on where `data` names nothing else."""
-    if not folders:
-        raise ValueError("name at least one run")
+    if not folders or len(set(folders)) < len(folders):
+        raise ValueError("name at least one run, and each of them once")
+    if not ways:
+        raise ValueError("name at least one way")
+    check_episodes(episodes)
+    check_norm(norm)
     for folder in folders:
         if not is_run(folder):
             raise FileNotFoundError(f"{folder} is not a run: there is no {CONFIG} in it")
+        read_metrics(folder)  # complains now, and not when everything is measured
     configs = [TrainConfig.from_json(folder / CONFIG) for folder in folders]
-    trained_on = {(each.data, each.rotations) for each in configs}
-    if data is None and len(trained_on) > 1:
-        told = ", ".join(f"{folder}: {each.data}" for folder, each in zip(folders, configs, strict=True))
-        raise ValueError(f"these runs were trained on different data ({told}): say what to measure on with --data")
-    chosen = replace(configs[0], data=data or configs[0].data, root=root or configs[0].root)
+    chosen = replace(
+        configs[0],
+        data=data or _same("data", folders, configs),
+        rotations=_same("rotations", folders, configs) if rotations is None else rotations,
+        root=root or configs[0].root,
+    )
     images = load(chosen, split)
-    return Protocol(chosen.data, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
+    return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
+
+
+def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) -> Any:
+    """The setting that all runs share."""
+    values = [getattr(each, name) for each in configs]
+    if len(set(values)) > 1:
+        told = ", ".join(f"{folder}: {value}" for folder, value in zip(folders, values, strict=True))
+        raise ValueError(f"these runs were trained with different {name} ({told}): say what to measure on with --{name}")
+    return values[0]
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:
-    """What to call runs in a table: by their method where that tells them apart, else by their folder."""
+    """What to call runs in a table: by their method where that tells them apart, else by their folder's name."""
     methods = [TrainConfig.from_json(folder / CONFIG).method for folder in folders]
-    return methods if len(set(methods)) == len(folders) else [str(folder) for folder in folders]
+    for names in (methods, [folder.resolve().name for folder in folders]):
+        if len(set(names)) == len(folders):
+            return names
+    return [str(folder) for folder in folders]
 
 
 def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
@@ -94,7 +116,7 @@ def measure_untrained(folder: Path, protocol: Protocol) -> Measured:
     """The network of a run as it was before the first update."""
     config = TrainConfig.from_json(folder / CONFIG)
     shape = protocol.images.images.shape[1:]
-    model, _ = first_weights(config, read_json(folder / CONFIG)["model"], shape, torch.device("cpu"))
+    model, _ = first_weights(config, described_in(folder), shape, torch.device("cpu"))
     return _measured("untrained", model, protocol, None)
 
 
@@ -113,14 +135,14 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "rankshot": __version__,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "data": protocol.data,
+        "rotations": protocol.rotations,
         "split": protocol.split,
+        "update": read_notes(measured.folder / WEIGHTS).get("update"),
         "episodes": protocol.episodes,
         "seed": protocol.seed,
         "norm": protocol.norm,
         "tasks": {str(each.task): {"mean": each.mean, "interval": each.interval} for each in measured.results},
-        "hardware": torch.cuda.get_device_name()
-        if torch.cuda.is_available()
-        else platform.processor() or platform.machine(),
+        "hardware": hardware(),
         "torch": torch.__version__,
     }
     write_whole(measured.folder / EVALUATION, json.dumps(content, indent=1) + "\n")

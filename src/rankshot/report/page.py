@@ -42,8 +42,9 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
     first = runs[0]
     config = read_json(first.folder / CONFIG) if first.folder else {}
     n_classes, n_images = len(protocol.images.classes), len(protocol.images)
+    seen = "some of which were in training" if protocol.split in ("train", "trainval") else "none of which was in training"
     lead = (
-        f"Measured on the {protocol.split} split of {protocol.data}: {n_classes} classes that were never seen in training, "
+        f"Measured on the {protocol.split} split of {protocol.data}: {n_classes} classes, {seen}, "
         f"{n_images} images. {protocol.episodes} episodes a task (seed {protocol.seed}), batch norm by "
         f"{'running averages' if protocol.norm == 'running' else 'the statistics of each batch'}."
     )
@@ -91,7 +92,7 @@ def _validation(lines: Sequence[dict[str, Any]], task: str) -> Points:
 
 
 def _training(lines: Sequence[dict[str, Any]], name: str, factor: float) -> Points:
-    return [(line["update"], factor * line[name]) for line in lines if name in line]
+    return [(line["update"], factor * line[name]) for line in lines if line.get(name) is not None]
 
 
 def settings(config: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ def retrievals(model: nn.Module, images: ImageSet, seed: int) -> str:
     precisions = ranking.average_precision(similarities, relevance, valid)
     order = similarities.fill_diagonal_(-2).argsort(dim=-1, descending=True, stable=True)[:, : task.per_class - 1]
     rows = [_row(images, drawn, int(query), order[query], float(precisions[query])) for query in spread(precisions)]
-    pool = f"{task.way} unseen classes with {task.per_class} images each"
+    pool = f"{task.way} classes with {task.per_class} images each"
     places = "".join(f"<th scope=col>{number}</th>" for number in range(1, order.shape[1] + 1))
     head = f"<thead><tr><th></th><th scope=col>query</th>{places}</tr></thead>"
     return (

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rankshot import __version__
 from rankshot.files import write_whole
-from rankshot.models.pretrained import CONFIG, WEIGHTS, read_json, read_notes
+from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_json, read_notes
+
+from .config import TrainConfig
 
 CARD, EVALUATION = "README.md", "evaluation.json"
 
@@ -38,28 +41,36 @@ embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D)
 
 def write_card(folder: Path) -> None:
     """README.md, from what else lies in the folder."""
-    config, notes = read_json(folder / CONFIG), read_notes(folder / WEIGHTS)
-    network = config.pop("model")
-    version = config.pop("rankshot")
+    config, network = TrainConfig.from_json(folder / CONFIG), described_in(folder)
+    notes = read_notes(folder / WEIGHTS)
     measured = ""
-    if validation := json.loads(notes["validation"]):
+    if validation := json.loads(notes.get("validation", "{}")):
         measured += f"## On validation classes\n\n{_table(validation)}\n"
-    if (folder / EVALUATION).exists():
-        tested = read_json(folder / EVALUATION)
+    if tested := _tested(folder, notes.get("update")):
         how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
         measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
     text = TEXT.format(
         name=network["name"],
-        channels=network["in_channels"],
-        data=config["data"],
-        method=config["method"],
-        updates=config["updates"],
-        update=notes["update"],
-        version=version,
+        channels=network.get("in_channels", "C"),
+        data=config.data,
+        method=config.method,
+        updates=config.updates,
+        update=notes.get("update", "some"),
+        version=notes.get("rankshot", __version__),
         measured=measured,
-        settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in config.items()),
+        settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in config.to_json().items()),
     )
     write_whole(folder / CARD, text)
+
+
+def _tested(folder: Path, update: str | None) -> dict[str, Any] | None:
+    """What `rankshot evaluate` found, if it was about these very weights; a card is no reason to fail."""
+    try:
+        tested = read_json(folder / EVALUATION)
+    except (OSError, ValueError):
+        return None
+    wanted = {"episodes", "norm", "date", "split", "data", "tasks"}
+    return tested if wanted <= tested.keys() and tested.get("update") == update else None
 
 
 def _table(results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.data.augmentation import check_augmentations
+from rankshot.fewshot.evaluation import check_episodes
 from rankshot.losses.by_name import NAMES
 from rankshot.models.pretrained import read_json
 
@@ -84,8 +85,16 @@ class TrainConfig:
     precision: str = "auto"
     """What the network computes in: float32, bfloat16, or auto (bfloat16 on cuda)."""
 
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if isinstance(getattr(self, each.name), list):  # as JSON has it, and as people type it
+                object.__setattr__(self, each.name, tuple(getattr(self, each.name)))
+
     def check(self) -> None:
         """Complain about the first setting that makes no sense."""
+        hints = typing.get_type_hints(type(self))
+        for each in fields(self):
+            _typed(each.name, getattr(self, each.name), hints[each.name])
         _one_of("method", self.method, NAMES)
         _one_of("schedule", self.schedule, SCHEDULES)
         _one_of("norm", self.norm, NORMS)
@@ -95,13 +104,13 @@ class TrainConfig:
         for name in ("filters", "updates", "decay_every", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
-        for name, value in (("learning_rate", self.first_learning_rate), ("decay", self.decay)):
-            if not 0 < value < math.inf:
-                raise ValueError(f"{name} must be above 0, got {value}")
+        if not 0 < self.first_learning_rate < math.inf:
+            raise ValueError(f"learning_rate must be above 0, got {self.first_learning_rate}")
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
         if self.validate_every < 0:
             raise ValueError(f"validate_every must be 0 (never) or more, got {self.validate_every}")
-        if self.validation_episodes < 2:
-            raise ValueError(f"validation_episodes must be 2 or more, got {self.validation_episodes}")
+        check_episodes(self.validation_episodes)
         if self.validation_ways is not None and min(self.validation_ways, default=0) < 2:
             raise ValueError(f"validation_ways must be 2 or more each, got {self.validation_ways}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 
 import torch
@@ -29,16 +30,16 @@ from .step import GraphedStep, Step
 from .stopping import stop_signals
 
 WAYS = (5, 20)  # of validation, where the config leaves it open
-MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 
 
-def train(config: TrainConfig, folder: Path, *, resume: bool = False, progress: Progress | None = None) -> Standing:
+def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, progress: Progress | None = None) -> Standing:
     """Train into a new folder, or with `resume` go on with the run that is there; returns how far it came.
 
     It comes less far than `config.updates` only when it is asked to stop (Ctrl-C, SIGTERM), and leaves a checkpoint then.
     `progress` is told what happens; without one, a bar or lines are shown.
     """
     config.check()
+    folder = Path(folder)
     device, precision = where_to_train(config)
     images = load(config, "train")
     held_out = load(config, "val") if config.validate_every else None
@@ -51,11 +52,8 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False, progress: 
     optimiser = adam(model, loss, config.first_learning_rate, device)
     tensors = live_tensors(model, loss, optimiser)
 
-    if resume and run_folder.is_run(folder):
-        run_folder.change_settings(folder, config, MAY_CHANGE)
-    else:
-        run_folder.start(folder, config, network)
     with run_folder.kept_alone(folder), stop_signals() as stop:
+        run_folder.begin(folder, config, network, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update) as metrics,
@@ -98,7 +96,7 @@ def train(config: TrainConfig, folder: Path, *, resume: bool = False, progress: 
                 standing = replace(standing, update=done, seconds=seconds)
                 if logs:
                     batch_map = mean_average_precision(embeddings, labels[indices])
-                    told = {"update": done, "loss": value.item(), "batch_map": batch_map}
+                    told = {"update": done, "loss": value.item(), "batch_map": None if isnan(batch_map) else batch_map}
                     metrics.write({**told, "learning_rate": config.learning_rate_at(update), "seconds": round(seconds, 3)})
                     per_second = (done - logged.update) / (seconds - logged.seconds)
                     progress.updated(done, value.item(), batch_map, per_second)
@@ -172,7 +170,7 @@ def first_weights(
 ) -> tuple[nn.Module, nn.Module]:
     """The network and its loss as the seed has them, whatever torch's global generator has been through."""
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.default_generator.manual_seed(config.seed)
+        torch.default_generator.manual_seed(generator_for(config.seed, "weights").initial_seed())
         model = build(network)
         dimensions = model.eval()(torch.zeros(1, *shape)).shape[1]
         loss = losses.by_name(
@@ -199,7 +197,7 @@ def all_finite(tensors: dict[str, Tensor]) -> bool:
 
 
 def mean_average_precision(embeddings: Tensor, labels: Tensor) -> float:
-    """How well the images of a batch retrieve one another."""
+    """How well the images of a batch retrieve one another; nan where no two are of one class."""
     unit = unit_vectors(embeddings)
     relevance, valid = ranking.relevance_of(labels)
     return float(ranking.average_precision(unit @ unit.T, relevance, valid).nanmean())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isnan
 from typing import TYPE_CHECKING, Protocol
 
 from rankshot.fewshot import Classification, Result
@@ -65,7 +66,7 @@ class PlainProgress:
             return
         self.told = update
         left = _time((self.total - update) / per_second)
-        line = f"{update:{len(str(self.total))}d}/{self.total}  loss {loss:8.4f}  batch mAP {100 * batch_map:5.1f}"
+        line = f"{update:{len(str(self.total))}d}/{self.total}  loss {loss:8.4f}  batch mAP {_percent(batch_map):>5}"
         self.said(f"{self.name}  {line}  {per_second:.1f} updates/s  {left} left")
 
     def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
@@ -92,12 +93,16 @@ class BarProgress:
         self.bar.console.print(text, markup=False, highlight=False)
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
-        told = f"[magenta]{per_second:.1f}/s[/]  loss [yellow]{loss:.4f}[/]  batch mAP [green]{100 * batch_map:.1f}[/]"
+        told = f"[magenta]{per_second:.1f}/s[/]  loss [yellow]{loss:.4f}[/]  batch mAP [green]{_percent(batch_map)}[/]"
         left = _time((self.total - update) / per_second) + " left" if update < self.total else "done"
         self.bar.update(self.task, completed=update, told=told, left=left)
 
     def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
         self.bar.console.print(validation_line(update, results, is_best), highlight=False, style="" if is_best else "dim")
+
+
+def _percent(share: float) -> str:
+    return "–" if isnan(share) else f"{100 * share:.1f}"
 
 
 def _time(seconds: float) -> str:

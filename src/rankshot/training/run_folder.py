@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from io import RawIOBase
@@ -23,12 +23,13 @@ from torch import Tensor
 
 from rankshot import __version__
 from rankshot.files import locked, named, write_whole
-from rankshot.models.pretrained import CONFIG, WEIGHTS, fill, read_json, read_notes, read_tensors, write_tensors
+from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, fill, read_notes, read_tensors, write_tensors
 
 from .card import write_card
 from .config import TrainConfig
 
 STATE, METRICS = "state.safetensors", "metrics.jsonl"
+MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 
 
 @dataclass
@@ -42,28 +43,36 @@ class Standing:
     threads: int = 0  # that torch computed with: another number gives other last bits
 
 
-def start(folder: Path, config: TrainConfig, network: Mapping[str, Any]) -> None:
-    """Make the folder of a new run."""
-    if folder.exists() and not is_run(folder) and not (folder.is_dir() and not any(folder.iterdir())):
-        raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
-    if is_run(folder):
+def begin(folder: Path, config: TrainConfig, network: Mapping[str, Any], *, resume: bool) -> None:
+    """Make the folder of a new run, or agree to go on with the one that is there. Nothing is ever overwritten."""
+    if resume and is_run(folder):
+        _go_on(folder, config)
+    elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --run, or go on with it by --resume")
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_config(folder, config, network)
+    elif any(folder.iterdir()):
+        raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
+    else:
+        _write_config(folder, config, network)
 
 
-def change_settings(folder: Path, config: TrainConfig, allowed: Sequence[str]) -> None:
-    """A run goes on with the settings that it began with, but for a few."""
-    began, goes_on = TrainConfig.from_json(folder / CONFIG).to_json(), config.to_json()
+def _go_on(folder: Path, config: TrainConfig) -> None:
+    """A run goes on with the settings that it began with, but for a few, and only from its checkpoint."""
+    if not (folder / STATE).exists() and ((folder / WEIGHTS).exists() or read_metrics(folder)):
+        raise FileNotFoundError(f"{folder} has lost its {STATE}: to start anew would erase what is there")
+    before = TrainConfig.from_json(folder / CONFIG)
+    began, goes_on = before.to_json(), config.to_json()
     changed = [name for name in began if began[name] != goes_on[name]]
     for name in changed:
-        if name not in allowed:
+        if name not in MAY_CHANGE or (name == "updates" and config.schedule == "cosine"):
             raise ValueError(
                 f"{folder} was begun with {name} {began[name]!r} and cannot go on with {goes_on[name]!r}: start a new run "
                 f"from its settings with --config {folder / CONFIG}"
             )
+    done = json.loads(read_notes(folder / STATE).get("update", "0")) if (folder / STATE).exists() else 0
+    if config.updates < done:
+        raise ValueError(f"{folder} has come to update {done} already, which is past {config.updates}")
     if changed:
-        _write_config(folder, config, read_json(folder / CONFIG)["model"])
+        _write_config(folder, config, described_in(folder))
 
 
 def _write_config(folder: Path, config: TrainConfig, network: Mapping[str, Any]) -> None:
@@ -77,7 +86,8 @@ def is_run(folder: Path) -> bool:
 
 @contextmanager
 def kept_alone(folder: Path) -> Iterator[None]:
-    """No two processes train in one folder."""
+    """The folder, made if need be; no two processes train in it."""
+    folder.mkdir(parents=True, exist_ok=True)
     with locked(folder) as is_ours:
         if not is_ours:
             raise ValueError(f"another process is training in {folder}")
@@ -112,8 +122,19 @@ def save_model(folder: Path, tensors: Mapping[str, Tensor], update: int, validat
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl, without one that was cut short."""
     path = folder / METRICS
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            content = json.loads(line)
+        except ValueError:
+            if number == len(lines):
+                break  # of a process that was killed while writing
+            content = None
+        if not isinstance(content, dict) or not isinstance(content.get("update"), int):
+            raise ValueError(f"{path}, line {number}: this is no line that training wrote")
+        found.append(content)
+    return found
 
 
 @contextmanager
