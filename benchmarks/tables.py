@@ -117,7 +117,13 @@ def training() -> str:
         f"{name}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}" for name, r in zip(where, found, strict=True)
     )
     loops = [
-        [name, f"{x['bare_per_second']:.1f}", f"{x['loop_per_second']:.1f}", f"**{100 * x['share']:.0f} %**"]
+        [
+            name,
+            f"{x['bare_per_second']:.1f}",
+            f"{x['loop_per_second']:.1f}",
+            f"**{100 * x['share']:.0f} %**",
+            ", ".join(f"{100 * a / b:.0f}" for a, b in zip(x["all"]["loop"], x["all"]["bare"], strict=True)),
+        ]
         for name, x in zip(where, (r["loop"] for r in found), strict=True)
     ]
     evaluations = [
@@ -128,7 +134,7 @@ def training() -> str:
         [
             f"Measured on {told}.",
             "**The loop**, updates a second of Conv4 with mAP-DLM on 128 images of 28x28, validation aside",
-            table(["", "bare step", "`train`", "share"], loops),
+            table(["", "bare step", "`train`", "share: median of five rounds", "each round"], loops),
             "**The evaluator**, six tasks with 1,000 episodes each",
             table(["", "embedding once", "all episodes", "embedding every episode anew", "ratio"], evaluations),
         ]
