@@ -65,6 +65,8 @@ def test_strict_and_not(mine, tmp_path, capsys):
         (["prepare", "mini-imagenet", "--from", "mine"], "mini-ImageNet has 100 classes, but 100 are missing"),
         (["show", "mine", "-o", "nowhere/sheet.png"], "nowhere/sheet.png: No such file or directory"),
         (["show", "mine", "-o", "sheet.png", "--split", "dev"], "mine has no split 'dev'"),
+        (["show", "mine", "-o", "sheet.png", "--classes", "0"], "a contact sheet has at least one class"),
+        (["show", "mine", "-o", "sheet.xyz"], "unknown file extension"),
         (["prepare", "mine", "--root", "mine/c0/0.png"], "mine/c0/0.png"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -88,6 +90,17 @@ def test_from_a_folder_to_a_trained_network(mine, tmp_path, capsys):
     assert main(["evaluate", str(run), "--ways", "3", "--shots", "1", "--episodes", "10"]) == 0
     assert "1-shot 3-way" in capsys.readouterr().out
     assert (run / "report.html").exists()
+
+
+def test_a_folder_without_validation_classes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RANKSHOT_DATA", str(tmp_path / "root"))
+    source = class_folders(tmp_path / "mine" / "train", classes=5, per_class=8).parent
+    small = ["--filters", "8", "--batch-classes", "4", "--batch-size", "24", "--updates", "3", "--device", "cpu"]
+    command = ["train", "--data", str(source), "--run", str(tmp_path / "run"), *small]
+    assert main(command) == 1
+    told = "has no classes in split 'val', only in 'train': to train without validation, set validate_every to 0"
+    assert told in capsys.readouterr().err
+    assert main([*command, "--validate-every", "0"]) == 0
 
 
 def test_omniglot_end_to_end(shared, tmp_path, rankshot):

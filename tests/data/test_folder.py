@@ -26,12 +26,14 @@ def test_class_folders(tmp_path):
 
 
 def test_a_few_classes(tmp_path):
-    assert [each.split for each in folder.listing(class_folders(tmp_path / "three", classes=3)).classes] == [
-        "train",
-        "val",
-        "test",
-    ]
-    assert [each.split for each in folder.listing(class_folders(tmp_path / "two", classes=2)).classes] == ["train", "train"]
+    for count, expected in ((2, [2, 0, 0]), (3, [3, 0, 0]), (4, [2, 0, 2]), (5, [3, 0, 2]), (6, [2, 2, 2]), (9, [5, 2, 2])):
+        splits = [each.split for each in folder.listing(class_folders(tmp_path / str(count), classes=count)).classes]
+        assert [splits.count(split) for split in ("train", "val", "test")] == expected
+
+
+def test_a_single_split_is_a_split(tmp_path):
+    class_folders(tmp_path / "mine" / "train", classes=3)
+    assert classes(folder.listing(tmp_path / "mine")) == {f"c{n}": ("train", 4) for n in range(3)}
 
 
 def test_split_folders(tmp_path):
@@ -67,7 +69,7 @@ def test_csv(tmp_path):
     path.write_text("path,label,split\nfiles/c0/0.png,cat,train\nfiles/c0/1.png,cat,train\nfiles/c1/0.png,dog,test\n")
     assert classes(folder.listing(path)) == {"cat": ("train", 2), "dog": ("test", 1)}
     path.write_text("﻿label,path\ncat,files/c0/0.png\ndog,files/c1/0.png\nfox,files/c2/0.png\n", encoding="utf-8")
-    assert sorted(split for split, _ in classes(folder.listing(path)).values()) == ["test", "train", "val"]
+    assert [split for split, _ in classes(folder.listing(path)).values()] == ["train"] * 3
 
 
 @pytest.mark.parametrize(

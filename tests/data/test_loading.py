@@ -59,8 +59,26 @@ def test_unknown(tmp_path):
         ValueError, match=f"unknown data set 'omniglut': there is {', '.join(map(repr, NAMES))}, and no folder"
     ):
         data.load("omniglut", root=tmp_path)
-    with pytest.raises(ValueError, match="glyphs is drawn, not read"):
+    with pytest.raises(ValueError, match="glyphs has no option 'size'"):
         data.prepared("glyphs", tmp_path, size=32)
+    with pytest.raises(ValueError, match="glyphs is drawn, not read from files"):
+        data.prepared("glyphs", tmp_path, sources=[tmp_path])
+    with pytest.raises(ValueError, match="omniglot has no option 'channels': there is 'size'"):
+        data.prepared("omniglot", tmp_path, channels=1)
+
+
+def test_a_path_is_its_own_source(tmp_path):
+    source = class_folders(tmp_path / "mine")
+    with pytest.raises(ValueError, match=r"only 'omniglot', .* are read from elsewhere; .*mine' is none of them"):
+        data.prepared(str(source), tmp_path / "root", sources=[source])
+    with pytest.raises(ValueError, match="prepared data cannot lie within its source"):
+        data.prepared(str(source), source / "root")
+
+
+@pytest.mark.parametrize("size", [0, -5, 100_000])
+def test_sizes(tmp_path, size):
+    with pytest.raises(ValueError, match=f"mine: size must be from 1 to 2048 pixels, got {size}"):
+        data.prepared(str(class_folders(tmp_path / "mine")), tmp_path / "root", size=size)
 
 
 def test_an_older_version_is_told(tmp_path):

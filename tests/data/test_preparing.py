@@ -109,7 +109,7 @@ def test_splits_that_are_not_there(source, tmp_path):
         store.open_split(tmp_path / "cache", "dev")
     class_folders(tmp_path / "two", classes=2)
     prepare(folder.listing(tmp_path / "two", size=16), tmp_path / "cache2")
-    with pytest.raises(ValueError, match="two has no classes in split 'test', only in 'train'"):
+    with pytest.raises(store.NoClasses, match="two has no classes in split 'test', only in 'train'"):
         store.open_split(tmp_path / "cache2", "test")
 
 
@@ -127,7 +127,12 @@ def test_two_processes_prepare_the_same(source, tmp_path):
     store.verify(tmp_path / "root" / os.path.basename(one))
 
 
-CODE = "import sys; from rankshot import data; data.prepared(sys.argv[1], sys.argv[2], size=256)"
+CODE = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have switched off
+from rankshot import data
+data.prepared(sys.argv[1], sys.argv[2], size=256)
+"""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

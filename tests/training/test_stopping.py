@@ -20,13 +20,18 @@ def test_the_first_signal_asks(number):
 
 
 def test_the_second_signal_stops():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have switched off
+
     def asked_twice():
         with stop_signals():
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        asked_twice()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asked_twice()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_in_another_thread_signals_are_left_alone():

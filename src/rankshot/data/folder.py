@@ -49,8 +49,9 @@ def _from_folders(tree: Tree) -> list[ClassListing]:
         raise ValueError(f"{tree.path}: {found['.'][0]} lies in no class; put the images of each class into a folder")
     parts = [PurePosixPath(folder).parts for folder in found]
     common = 0
-    while all(len(each) > common + 1 and each[common] == parts[0][common] for each in parts):
-        common += 1  # an archive often holds one folder that holds everything
+    # An archive often holds one folder that holds everything.
+    while all(len(each) > common + 1 and each[common] == parts[0][common] not in SPLITS for each in parts):
+        common += 1
     by_split = all(each[common] in SPLITS and len(each) > common + 1 for each in parts)
     classes = []
     for folder, each in zip(found, parts, strict=True):
@@ -100,12 +101,12 @@ def _from_csv(path: Path) -> list[ClassListing]:
 
 
 def _split(classes: Sequence[ClassListing], seed: int) -> list[ClassListing]:
-    """Classes at random, by the seed and their number alone; every split gets one where there are three."""
+    """Classes at random, by the seed and their number alone. Two classes are the least that can be told apart."""
     n = len(classes)
-    held_out = [max(1, math.floor(share * n)) if n >= 3 else 0 for share in SHARES[1:]]
+    val, test = (
+        max(2, math.floor(share * n)) if n >= least else 0 for share, least in zip(SHARES[1:], (6, 4), strict=True)
+    )
     order = torch.randperm(n, generator=generator_for(seed, "split")).tolist()
-    splits = ["val"] * held_out[0] + ["test"] * held_out[1] + ["train"] * (n - sum(held_out))
-    return [
-        ClassListing(classes[place].name, split, classes[place].pictures)
-        for place, split in sorted(zip(order, splits, strict=True))
-    ]
+    splits = ["val"] * val + ["test"] * test + ["train"] * (n - val - test)
+    chosen = sorted(zip(order, splits, strict=True))
+    return [ClassListing(classes[place].name, split, classes[place].pictures) for place, split in chosen]

@@ -12,6 +12,7 @@ from .decoding import SUFFIXES, Box
 from .trees import Tree
 
 SPLITS = ("train", "val", "test")
+MOST_PIXELS_A_SIDE = 2048
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Listing:
     options: Mapping[str, Any] = field(default_factory=dict)  # what else was chosen; told in the manifest
 
     def __post_init__(self) -> None:
+        if not all(1 <= side <= MOST_PIXELS_A_SIDE for side in self.shape[1:]):
+            raise ValueError(f"{self.name}: size must be from 1 to {MOST_PIXELS_A_SIDE} pixels, got {self.shape[1]}")
         order = [SPLITS.index(each.split) for each in self.classes]
         if order != sorted(order):
             raise ValueError(f"{self.name}: classes must come split by split")

@@ -23,6 +23,14 @@ log = logging.getLogger(__name__)
 
 NAMES = ("glyphs", "omniglot", "mini-imagenet", "cub", "cub-retrieval")
 HOW = {"mini-imagenet": mini_imagenet.HOW, "cub": cub.HOW, "cub-retrieval": cub.HOW}
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "glyphs": (),
+    "omniglot": ("size",),
+    "mini-imagenet": ("size",),
+    "cub": ("size", "crop"),
+    "cub-retrieval": ("size", "crop"),
+}
+OWN_OPTIONS = ("size", "channels", "seed")
 ARCHIVES = (".zip", ".csv", ".tar", ".tgz")
 
 
@@ -45,12 +53,11 @@ def prepared(
     **options: Any,
 ) -> Path:
     """The folder of a prepared data set; prepared now, where it is not there, from `sources` or what can be found."""
-    root = root_of(root)
+    root, name = root_of(root), str(name)
+    _check_options(name, sources, options)
     if name == "glyphs":
         from . import glyphs
 
-        if sources or options:
-            raise ValueError("glyphs is drawn, not read: it takes no sources and no options")
         return glyphs.prepare(root)
     if name in NAMES:
         place = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
@@ -58,6 +65,8 @@ def prepared(
     elif (root / name / MANIFEST).is_file() and not sources:
         return root / name  # prepared with options of its own, and called by the name of its folder
     elif Path(name).exists():
+        if root.resolve().is_relative_to(Path(name).resolve()):
+            raise ValueError(f"prepared data cannot lie within its source: {root} is inside {name}")
         place = root / f"{Path(name).resolve().stem}-{_fingerprint(Path(name), options)}"
         make = lambda: folder.listing(Path(name), **options)  # noqa: E731
     else:
@@ -73,6 +82,18 @@ def prepared(
             log.warning("and %d more: they are listed in %s", len(manifest["skipped"]) - 5, place / MANIFEST)
     read_manifest(place)  # complains where it is of another version
     return place
+
+
+def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) -> None:
+    known = OPTIONS.get(name, OWN_OPTIONS)
+    for each in options:
+        if each not in known:
+            there = f": there is {', '.join(map(repr, known))}" if known else ""
+            raise ValueError(f"{name} has no option {each!r}{there}")
+    if sources and name == "glyphs":
+        raise ValueError("glyphs is drawn, not read from files")
+    if sources and name not in NAMES:
+        raise ValueError(f"only {', '.join(map(repr, NAMES[1:]))} are read from elsewhere; {name!r} is none of them")
 
 
 def all_prepared(root: str | Path | None = None) -> list[Path]:

@@ -14,7 +14,9 @@ GAP, LABEL = 4, 220
 
 def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
     """Some classes, at random by the seed, in the order of their names; their first images, each with the class's name."""
-    random = np.random.default_rng(seed)
+    if classes < 1 or per_class < 1:
+        raise ValueError(f"a contact sheet has at least one class and one image, got {classes} and {per_class}")
+    random = np.random.default_rng(abs(seed))
     chosen = sorted(random.permutation(len(images.classes))[:classes].tolist())
     _, height, width = images.images.shape[1:]
     scale = max(1, 64 // max(height, width))

@@ -22,6 +22,10 @@ IMAGES, MANIFEST = "images.bin", "manifest.json"
 PARTS = {"train": ("train",), "val": ("val",), "test": ("test",), "trainval": ("train", "val")}
 
 
+class NoClasses(ValueError):
+    """A split that this data set does not have."""
+
+
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Beside images.bin, when that is complete."""
     manifest = {"format": FORMAT, **content, "sha256": checksum(folder / IMAGES)}
@@ -50,7 +54,7 @@ def open_split(folder: Path, split: str) -> ImageSet:
     wanted = [each for each in classes if each["split"] in PARTS[split]]
     if not wanted:
         there = sorted({each["split"] for each in classes})
-        raise ValueError(f"{manifest['name']} has no classes in split {split!r}, only in {', '.join(map(repr, there))}")
+        raise NoClasses(f"{manifest['name']} has no classes in split {split!r}, only in {', '.join(map(repr, there))}")
     first = classes.index(wanted[0])
     start = sum(each["images"] for each in classes[:first])
     counts = [each["images"] for each in wanted]

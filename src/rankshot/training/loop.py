@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rankshot import data, fewshot, losses, ranking
 from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.data.store import NoClasses
 from rankshot.losses.unit import unit_vectors
 from rankshot.models.pretrained import build
 from rankshot.randomness import generator_for
@@ -42,7 +43,10 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     folder = Path(folder)
     device, precision = where_to_train(config)
     images = load(config, "train")
-    held_out = load(config, "val") if config.validate_every else None
+    try:
+        held_out = load(config, "val") if config.validate_every else None
+    except NoClasses as error:
+        raise ValueError(f"{error}: to train without validation, set validate_every to 0") from None
     tasks = validation_tasks(config, held_out)
     pixels, labels = on_device(images, device)
     sampler = data.ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=config.seed)
@@ -161,6 +165,10 @@ def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[
     """One-shot classification and retrieval of every way; the last one decides which model is best."""
     if images is None:
         return []
+    if len(images.classes) < 2:
+        raise ValueError(
+            f"{config.data} has a single validation class: to train without validation, set validate_every to 0"
+        )
     ways = config.validation_ways or {min(way, len(images.classes)) for way in WAYS}
     return fewshot.tasks_for(images, ways, shots=[1])
 
