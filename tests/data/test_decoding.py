@@ -9,7 +9,6 @@ import pytest
 from pictures import encoded, pixels
 from PIL import Image
 
-from rankshot.data import decoding
 from rankshot.data.decoding import Undecodable, decode
 
 
@@ -133,11 +132,10 @@ def test_bombs():
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
-    header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", 9_000, 9_000, 8, 2, 0, 0, 0)
     bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
-    with pytest.raises(Undecodable, match=r"decompression bomb|50000x50000"):
+    with pytest.raises(Undecodable, match="9000x9000 pixels are more than 80000000: a decompression bomb"):
         decode(bomb, (3, 8, 8))
-    assert decoding.MOST_PIXELS < 50_000**2
 
 
 def test_it_is_the_same_every_time():

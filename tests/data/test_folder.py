@@ -87,13 +87,29 @@ def test_csv(tmp_path):
         ("path,label,split\nc0/0.png,cat,train\nc1/0.png,dog,\n", "some lines tell a split and others do not"),
         ("path,label\nlabels.csv,cat\n", "line 2: 'labels.csv' is no image file"),
         ("path,label,split\nc0/0.png,cat,train\nc1/0.png,Cat,train\n", "'Cat', 'cat' differ by upper and lower case only"),
-        ("path,label,split\nc0/0.png,cat,train\nc1/0.png,cat,test\n", "'cat', 'cat'"),
+        ("path,label,split\nc0/0.png,cat,train\nc1/0.png,cat,test\n", "class 'cat' is in two splits, 'train' and 'test'"),
+        ("path,label\nc0/0.png,cat\nc0/0.png,dog\n", "line 3: 'c0/0.png' was there before"),
+        ("path,label\n" + "x" * 200_000 + ",cat\n", "labels.csv is no csv file: field larger"),
     ],
 )
 def test_csv_files_with_mistakes(tmp_path, text, message):
     class_folders(tmp_path)
     (tmp_path / "labels.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
+        folder.listing(tmp_path / "labels.csv")
+
+
+@pytest.mark.parametrize("names", [("train", "validation"), ("train", "val", "extra"), ("Train", "Test")])
+def test_folders_that_look_like_splits(tmp_path, names):
+    for name in names:
+        class_folders(tmp_path / "mine" / name, classes=2)
+    with pytest.raises(ValueError, match="look like splits: name them train, val and test, with nothing beside"):
+        folder.listing(tmp_path / "mine")
+
+
+def test_a_csv_that_is_not_utf8(tmp_path):
+    (tmp_path / "labels.csv").write_bytes("path,label\né.png,é\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"labels.csv is not UTF-8"):
         folder.listing(tmp_path / "labels.csv")
 
 

@@ -54,6 +54,16 @@ class TestOmniglot:
         assert 0.05 < (train.images > 127).mean() < 0.2  # ink is bright, and there is little of it
         assert len(train.with_rotations().classes) == 4 * 1028
 
+    def test_the_folders_themselves(self, omniglot_zips, tmp_path):
+        for path in omniglot_zips:
+            zipfile.ZipFile(path).extractall(tmp_path)
+        trees = [open_tree(tmp_path / f"images_{part}") for part in ("background", "evaluation")]
+        assert len(omniglot.listing(trees).classes) == 1623
+
+    def test_given_twice(self, omniglot_zips):
+        with pytest.raises(ValueError, match=r"Omniglot has 20 images of .*, but 40 were found"):
+            omniglot.listing([open_tree(path) for path in [*omniglot_zips, omniglot_zips[1]]])
+
     def test_a_part_is_missing(self, omniglot_zips):
         with pytest.raises(
             ValueError, match=r"1623 characters, but 964 were found; images_evaluation is missing\.\n(.*\n)*Download"

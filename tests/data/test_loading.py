@@ -2,14 +2,17 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from pictures import class_folders, write
 
 from rankshot import data
-from rankshot.data import downloading, preparing, store
+from rankshot.data import downloading, mini_imagenet, preparing, store
 from rankshot.data.loading import NAMES
+from rankshot.report import protocol_for
+from rankshot.training import TrainConfig, train
 
 
 def test_a_folder_of_ones_own(tmp_path, monkeypatch):
@@ -96,3 +99,73 @@ def test_what_was_left_out_is_told(tmp_path, caplog):
     data.load(str(source), root=tmp_path / "root")
     assert caplog.text.count("left out") == 5
     assert "and 2 more: they are listed in" in caplog.text
+
+
+def test_known_names_and_folders_of_that_name(tmp_path, monkeypatch, shared):
+    """cub is the data set, ./cub and cub/ are folders."""
+    here, root = tmp_path / "here", tmp_path / "root"
+    class_folders(here / "cub")
+    monkeypatch.chdir(here)
+    data.prepared("cub", root, sources=[shared / "cub" / "cub-bbox64.zip"])
+    assert len(data.load("cub", "train", root).classes) == 100
+    for name in ("./cub", "cub/"):
+        assert set(data.load(name, "train", root).classes) <= {f"c{n}" for n in range(6)}
+
+
+def test_a_cache_that_lost_its_images_is_told(tmp_path):
+    source, root = class_folders(tmp_path / "mine"), tmp_path / "root"
+    place = data.prepared(str(source), root)
+    (place / "images.bin").unlink()
+    with pytest.raises(
+        ValueError, match=r"images.bin is cut short: 0 bytes instead of \d+: delete .* and prepare it again"
+    ):
+        data.prepared(str(source), root)
+
+
+def test_strict_about_what_is_prepared_already(tmp_path):
+    source, root = class_folders(tmp_path / "mine"), tmp_path / "root"
+    (source / "c0" / "0.png").write_bytes(b"")
+    data.prepared(str(source), root)
+    with pytest.raises(ValueError, match=r"c0/0.png is no image that can be read"):
+        data.prepared(str(source), root, strict=True)
+
+
+def test_sources_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"there is no .*nothing.zip"):
+        data.prepared("cub", tmp_path, sources=[tmp_path / "nothing.zip"])
+
+
+def test_mini_imagenet_in_a_folder(tmp_path):
+    """images/ without csv files is listed once."""
+    for wnids in mini_imagenet.WNIDS.values():
+        for wnid in wnids:
+            write(tmp_path / "mini" / "images" / f"{wnid}00000001.png")
+    place = data.prepared("mini-imagenet", tmp_path / "root", sources=[tmp_path / "mini"])
+    assert store.read_manifest(place)["images"] == 100
+
+
+def test_folders_that_change_leak_nothing(tmp_path):
+    """A class that was learned from is never measured as an unseen one."""
+    source, root = class_folders(tmp_path / "mine", classes=10, per_class=8), str(tmp_path / "root")
+    config = TrainConfig(
+        data=str(source),
+        root=root,
+        filters=4,
+        batch_classes=4,
+        batch_size=16,
+        updates=2,
+        validation_episodes=2,
+        device="cpu",
+    )
+    train(config, tmp_path / "run")
+    trained = set(data.load(str(source), "train", root).classes)
+    for number in range(10, 30):  # until one of them has changed sides
+        class_folders(tmp_path / "more", classes=1, per_class=8).joinpath("c0").rename(source / f"a{number}")
+        if trained & set(data.load(str(source), "test", root).classes):
+            break
+    with pytest.raises(
+        ValueError, match=r"has changed since .*run was trained: .* learned from and that are now in split 'test'"
+    ):
+        protocol_for([tmp_path / "run"], ways=(2,), shots=(1,))
+    with pytest.raises(ValueError, match=r"has changed since .*run was begun: its training classes are others now"):
+        train(replace(config, updates=4), tmp_path / "run", resume=True)

@@ -103,6 +103,21 @@ def test_older_and_damaged(source, tmp_path):
         store.open_split(place, "train")
 
 
+def test_a_changed_manifest(source, tmp_path):
+    place = tmp_path / "cache"
+    prepared(source, place)
+    path = place / "manifest.json"
+    path.write_text(path.read_text().replace('"split": "test"', '"split": "val"'))
+    with pytest.raises(ValueError, match=r"manifest.json is not as it was prepared"):
+        store.verify(place)
+    path.write_text('{"format": 1}')
+    with pytest.raises(ValueError, match=r"manifest.json is damaged"):
+        store.open_split(place, "train")
+    path.unlink()
+    with pytest.raises(ValueError, match=r"cache has no manifest.json: delete it and prepare it again"):
+        store.open_split(place, "train")
+
+
 def test_splits_that_are_not_there(source, tmp_path):
     prepare(folder.listing(source, size=16), tmp_path / "cache")
     with pytest.raises(ValueError, match="source has no split 'dev': use 'train', 'val', 'test', 'trainval'"):
@@ -145,6 +160,8 @@ def test_interrupted_there_is_no_half_cache(tmp_path, number):
     process.send_signal(number)
     assert process.wait() != 0
     assert [each.name for each in root.iterdir() if not each.name.startswith(".")] == []
+    for left in root.glob(".*"):
+        os.utime(left, (1, 1))  # long ago
     subprocess.run([sys.executable, "-c", CODE, source, root], check=True)
     assert len(os.listdir(root)) == 1  # what was left half made is gone
 

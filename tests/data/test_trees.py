@@ -7,6 +7,7 @@ import zipfile
 
 import pytest
 
+from rankshot.data import trees
 from rankshot.data.trees import open_tree
 
 FILES = {"a/1.png": b"one", "a/2.png": b"two", "b c/é.png": b"three"}
@@ -95,6 +96,45 @@ def test_a_tar_cut_short(tmp_path, keep):
     path.write_bytes(content[: int(keep * len(content))])
     with pytest.raises(ValueError, match=r"files.tgz is damaged or cut short"):
         open_tree(path).names()
+
+
+@pytest.mark.parametrize("blocks", range(1, 12))
+def test_a_plain_tar_cut_between_two_files(tmp_path, blocks):
+    path = tmp_path / "files.tar"
+    write_tar(path, {f"a/{number}.png": b"x" * 400 for number in range(20)})
+    path.write_bytes(path.read_bytes()[: 1024 * blocks])
+    with pytest.raises(ValueError, match=r"files.tar is damaged or cut short: it has no end"):
+        open_tree(path).names()
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_the_same_name_twice(tmp_path, kind):
+    path = tmp_path / f"files.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a/1.png", b"x")
+            with pytest.warns(UserWarning, match="Duplicate name"):
+                archive.writestr("a/1.png", b"x")
+    else:
+        with tarfile.open(path, "w") as archive:
+            for _ in range(2):
+                archive.addfile(tarfile.TarInfo("a/1.png"))
+    with pytest.raises(ValueError, match=rf"files.{kind} is refused: it holds 'a/1.png' 2 times"):
+        open_tree(path).names()
+
+
+def test_pipes_and_huge_files_are_not_read(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "large.png").write_bytes(b"x" * 1000)
+    with zipfile.ZipFile(tmp_path.parent / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("large.png", b"x" * 1000)
+    monkeypatch.setattr(trees, "MOST_BYTES", 999)
+    tree = open_tree(tmp_path)
+    assert tree.names() == ["large.png"]
+    assert tree.damaged == {"pipe.png": "neither a file nor a folder"}
+    for each in (tree, open_tree(tmp_path.parent / "bomb.zip")):
+        ((_, content),) = each.read(["large.png"])
+        assert "1,000 bytes are no image" in str(content)
 
 
 def test_what_is_no_tree(tmp_path):

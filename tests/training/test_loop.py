@@ -53,6 +53,7 @@ def test_what_a_run_leaves(tmp_path, device):
     assert standing.update == 24
     assert sorted(os.listdir(folder)) == [
         "README.md",
+        "classes.json",
         "config.json",
         "metrics.jsonl",
         "model.safetensors",

@@ -11,6 +11,7 @@ import tyro
 
 from rankshot import data
 from rankshot.data import store
+from rankshot.data.cache import root_of
 from rankshot.terminal import counting
 
 Root = Annotated[Path | None, tyro.conf.arg(help="Folder of all prepared data. None: RANKSHOT_DATA, or the cache folder.")]
@@ -60,8 +61,11 @@ class List:
     root: Root = None
 
     def run(self) -> None:
-        for folder in data.all_prepared(self.root):
+        found = data.all_prepared(self.root)
+        for folder in found:
             print(f"{folder}\n{told_of(store.read_manifest(folder))}")
+        if not found:
+            print(f"nothing is prepared in {root_of(self.root)}")
 
 
 @dataclass(frozen=True)

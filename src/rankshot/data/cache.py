@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,9 @@ def root_of(root: str | Path | None = None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rankshot"
 
 
+STALE = 60  # seconds, in which a folder that was just made gets its lock
+
+
 @contextmanager
 def made_whole(folder: Path) -> Iterator[Path]:
     """A new folder to fill, which becomes `folder` when the block ends well, and disappears when it does not.
@@ -37,9 +41,10 @@ def made_whole(folder: Path) -> Iterator[Path]:
     prefix = f".{folder.name}-"
     for left in folder.parent.glob(f"{glob.escape(prefix)}*"):
         with suppress(OSError), locked(left) as is_ours:
-            if is_ours:  # of a process that was killed
+            if is_ours and time.time() - left.stat().st_mtime > STALE:  # of a process that was killed
                 shutil.rmtree(left, ignore_errors=True)
     making = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+    making.chmod(0o755)  # a root may be shared
     with locked(making):
         try:
             yield making

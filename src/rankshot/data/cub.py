@@ -76,6 +76,8 @@ def _boxes(tree: Tree) -> dict[str, Box]:
     tables = {
         PurePosixPath(name).name: name for name in tree.names() if name.endswith(("images.txt", "bounding_boxes.txt"))
     }
+    if "images.txt" in tables and len(tables) < 2:
+        raise ValueError(f"{tree.path} has images.txt but no bounding_boxes.txt to crop by; --whole needs none")
     if len(tables) != 2:
         return {}
     texts = {PurePosixPath(name).name: content for name, content in tree.read(tables.values())}
@@ -84,7 +86,7 @@ def _boxes(tree: Tree) -> dict[str, Box]:
         if isinstance(content, OSError):
             raise ValueError(f"{tree.path / tables[name]}: {content}")
         rows[name] = [line.split() for line in content.decode().splitlines() if line.strip()]
-    files = {row[0]: row[1] for row in rows["images.txt"]}
+    files = {row[0]: row[1] for row in rows["images.txt"] if len(row) == 2}
     found = {}
     for row in rows["bounding_boxes.txt"]:
         try:

@@ -6,10 +6,10 @@ import io
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-MOST_PIXELS = 89_478_485  # Pillow's own bound: a quarter of a gigabyte as RGB
+MOST_PIXELS = 80_000_000  # a quarter of a gigabyte as RGB; Pillow warns of some more, and refuses twice that
 BACKGROUND = "white"  # behind what is transparent
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -35,6 +35,8 @@ def decode(content: bytes, shape: tuple[int, int, int], box: Box | None = None, 
             picture = _plain(ImageOps.exif_transpose(image), "RGB" if channels == 3 else "L")
     except Undecodable:
         raise
+    except UnidentifiedImageError:
+        raise Undecodable("no image, or of an unknown kind") from None
     except (
         Exception
     ) as error:  # Pillow's plugins raise whatever comes: OSError, SyntaxError, struct.error, ZeroDivisionError

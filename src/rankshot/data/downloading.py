@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import urllib.request
 from pathlib import Path
 from urllib.error import URLError
@@ -33,7 +34,7 @@ def download(url: str, path: Path, md5: str) -> Path:
     if path.is_file() and _md5(path) == md5:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     log.info("downloading %s", url)
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT) as response, partial.open("wb") as file:

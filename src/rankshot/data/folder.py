@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import logging
 import math
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 
 SIZE = 84
 SHARES = (0.6, 0.2, 0.2)  # of the classes, for train, val and test, where no split is given
+LIKE_SPLITS = (*SPLITS, "valid", "validation", "training", "testing", "dev", "evaluation")
 FEW = 2  # a class needs that many images to be ranked at all
 
 
@@ -53,6 +55,10 @@ def _from_folders(tree: Tree) -> list[ClassListing]:
     while all(len(each) > common + 1 and each[common] == parts[0][common] not in SPLITS for each in parts):
         common += 1
     by_split = all(each[common] in SPLITS and len(each) > common + 1 for each in parts)
+    like_splits = sorted({each[common] for each in parts if each[common].lower() in LIKE_SPLITS})
+    if like_splits and not by_split:
+        told = ", ".join(map(repr, like_splits))
+        raise ValueError(f"{tree.path}: {told} look like splits: name them train, val and test, with nothing beside")
     classes = []
     for folder, each in zip(found, parts, strict=True):
         names = each[common:]
@@ -72,13 +78,18 @@ def _complain_of_empty(root: Path, with_images: set[str]) -> None:
 
 def _from_csv(path: Path) -> list[ClassListing]:
     """Paths are relative to the csv file."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.DictReader(file)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}") from None
+    pictures: dict[tuple[str, str], list[Picture]] = {}
+    seen: set[str] = set()
+    try:
+        rows = csv.DictReader(io.StringIO(text, newline=""))
         if rows.fieldnames is None or not {"path", "label"} <= set(rows.fieldnames):
             raise ValueError(
                 f"{path} must begin with the line path,label or path,label,split; it begins with {rows.fieldnames}"
             )
-        pictures: dict[tuple[str, str], list[Picture]] = {}
         for number, row in enumerate(rows, start=2):
             file_name, label, split = row["path"], row["label"], row.get("split") or ""
             if not file_name or not label:
@@ -91,7 +102,12 @@ def _from_csv(path: Path) -> list[ClassListing]:
                 raise ValueError(f"{path}, line {number}: there is no file {file_name!r} in {path.parent}")
             if not is_image(file_name):
                 raise ValueError(f"{path}, line {number}: {file_name!r} is no image file")
+            if file_name in seen:
+                raise ValueError(f"{path}, line {number}: {file_name!r} was there before")
+            seen.add(file_name)
             pictures.setdefault((split, label), []).append(Picture(0, file_name))
+    except csv.Error as error:
+        raise ValueError(f"{path} is no csv file: {error}") from None
     if not pictures:
         raise ValueError(f"{path} tells of no images")
     splits = {split for split, _ in pictures}

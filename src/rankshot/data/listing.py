@@ -55,6 +55,10 @@ class Listing:
         for each in self.classes:
             if not each.pictures:
                 raise ValueError(f"{self.name}: class {each.name!r} has no images")
+        splits: dict[str, str] = {}
+        for each in self.classes:
+            if (other := splits.setdefault(each.name, each.split)) != each.split:
+                raise ValueError(f"{self.name}: class {each.name!r} is in two splits, {other!r} and {each.split!r}")
         names = Counter(each.name.casefold() for each in self.classes)
         for each in self.classes:
             if names[each.name.casefold()] > 1:

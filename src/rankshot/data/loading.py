@@ -16,7 +16,7 @@ from .downloading import download_omniglot
 from .image_set import ImageSet
 from .listing import Listing
 from .preparing import Told, prepare
-from .store import MANIFEST, open_split, read_manifest
+from .store import IMAGES, MANIFEST, mapped, open_split, read_manifest
 from .trees import Tree, open_tree
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def prepared(
     if name in NAMES:
         place = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
         make: Callable[[], Listing] = lambda: _named(name, sources, options, root)  # noqa: E731
-    elif (root / name / MANIFEST).is_file() and not sources:
+    elif Path(name).name == name and (root / name / MANIFEST).is_file():
         return root / name  # prepared with options of its own, and called by the name of its folder
     elif Path(name).exists():
         if root.resolve().is_relative_to(Path(name).resolve()):
@@ -80,7 +80,10 @@ def prepared(
             log.warning("left out %s: %s", each["file"], each["why"])
         if len(manifest["skipped"]) > 5:
             log.warning("and %d more: they are listed in %s", len(manifest["skipped"]) - 5, place / MANIFEST)
-    read_manifest(place)  # complains where it is of another version
+    manifest = read_manifest(place)
+    mapped(place, manifest)  # both complain where something is missing or of another version
+    if strict and manifest["skipped"]:
+        raise ValueError("{file} is no image that can be read: {why}".format(**manifest["skipped"][0]))
     return place
 
 
@@ -90,6 +93,9 @@ def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) 
         if each not in known:
             there = f": there is {', '.join(map(repr, known))}" if known else ""
             raise ValueError(f"{name} has no option {each!r}{there}")
+    for path in sources:
+        if not path.exists():
+            raise FileNotFoundError(f"there is no {path}")
     if sources and name == "glyphs":
         raise ValueError("glyphs is drawn, not read from files")
     if sources and name not in NAMES:
@@ -98,7 +104,8 @@ def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) 
 
 def all_prepared(root: str | Path | None = None) -> list[Path]:
     """The folders of everything that is prepared."""
-    return sorted(path.parent for path in root_of(root).glob(f"*/**/{MANIFEST}") if not path.parent.name.startswith("."))
+    found = (path.parent for path in root_of(root).glob(f"*/**/{MANIFEST}") if (path.parent / IMAGES).exists())
+    return sorted(folder for folder in found if not folder.name.startswith("."))
 
 
 def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Path) -> Listing:
@@ -106,22 +113,22 @@ def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Pa
         sources = download_omniglot(root / "downloads")
     if not sources:
         raise FileNotFoundError(f"{name} is not prepared yet.\n{HOW[name]}")
+    once = list(dict.fromkeys(path.resolve() for path in sources))
     if name == "omniglot":
-        return omniglot.listing([open_tree(path) for path in sources], **options)
+        return omniglot.listing([open_tree(path) for path in once], **options)
     if name == "mini-imagenet":
         return _mini_imagenet(sources, options)
-    return cub.listing([open_tree(path) for path in sources], name, **options)
+    return cub.listing([open_tree(path) for path in once], name, **options)
 
 
 def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
     """Folders may hold the zips and the csv files, as people keep them."""
     found: list[Path] = []
-    for path in sources:
+    for path in dict.fromkeys(each.resolve() for each in sources):
         inside = sorted(each for each in path.iterdir() if each.suffix in ARCHIVES) if path.is_dir() else []
-        found += inside or [path]
-        if path.is_dir() and (path / "images").is_dir():
-            found.append(path / "images")
-    tables = [(str(path), path.read_text()) for path in found if path.suffix == ".csv"]
+        has_images = any(each.suffix != ".csv" for each in inside)
+        found += inside if has_images else [*inside, path]
+    tables = [(str(path), path.read_text(encoding="utf-8-sig")) for path in found if path.suffix == ".csv"]
     trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
     return mini_imagenet.listing(trees, tables, **options)
 

@@ -13,7 +13,7 @@ from .listing import ClassListing, Listing, Picture, split_by_split
 from .trees import Tree
 
 FILE = re.compile(r"(?:.*/)?images_(background|evaluation)/([^/]+)/(character\d+)/[^/]+\.png")
-CHARACTERS, TRAINING = 1623, 1200
+CHARACTERS, TRAINING, DRAWERS = 1623, 1200, 20
 VALIDATION = ("Armenian", "Bengali", "Early_Aramaic", "Hebrew", "Mkhedruli_(Georgian)")
 SIZE = 28
 
@@ -27,13 +27,16 @@ def listing(trees: Sequence[Tree], size: int = SIZE) -> Listing:
     characters: dict[tuple[str, str, str], list[Picture]] = {}
     for number, tree in enumerate(trees):
         for name in tree.names():
-            if found := FILE.fullmatch(name):
+            if found := FILE.fullmatch(f"{tree.path.stem}/{name}"):  # the folder itself may be named
                 characters.setdefault((found[1], found[2], found[3]), []).append(Picture(number, name))
     if len(characters) != CHARACTERS:
         parts = {part for part, _, _ in characters}
         missing = " and ".join(f"images_{part}" for part in ("background", "evaluation") if part not in parts)
         lacking = f"; {missing} is missing" if missing else ""
         raise ValueError(f"Omniglot has {CHARACTERS} characters, but {len(characters)} were found{lacking}.\n{HOW}")
+    for (_, alphabet, character), pictures in characters.items():
+        if len(pictures) != DRAWERS:
+            raise ValueError(f"Omniglot has {DRAWERS} images of {alphabet}/{character}, but {len(pictures)} were found")
     ordered = sorted(characters)  # "background" comes before "evaluation"
     classes = [
         ClassListing(f"{alphabet}/{character}", _split(place, alphabet), tuple(characters[part, alphabet, character]))

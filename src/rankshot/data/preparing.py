@@ -59,8 +59,9 @@ def prepare(listing: Listing, folder: Path, *, strict: bool = False, told: Told 
         )
         for each, count in zip(listing.classes, counts, strict=True):
             if not count:
+                first = listing.trees[each.pictures[0].tree].path / each.pictures[0].name
                 raise ValueError(
-                    f"{listing.name}: no image of class {each.name!r} can be read: {next(iter(skipped.items()))}"
+                    f"{listing.name}: no image of class {each.name!r} can be read; {first}: {skipped[str(first)]}"
                 )
         _close_gaps(pixels, good)
         pixels.flush()

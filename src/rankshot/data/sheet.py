@@ -14,8 +14,8 @@ GAP, LABEL = 4, 220
 
 def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
     """Some classes, at random by the seed, in the order of their names; their first images, each with the class's name."""
-    if classes < 1 or per_class < 1:
-        raise ValueError(f"a contact sheet has at least one class and one image, got {classes} and {per_class}")
+    if not (1 <= classes <= 500 and 1 <= per_class <= 500):
+        raise ValueError(f"a contact sheet has 1 to 500 classes and images of each, got {classes} and {per_class}")
     random = np.random.default_rng(abs(seed))
     chosen = sorted(random.permutation(len(images.classes))[:classes].tolist())
     _, height, width = images.images.shape[1:]

@@ -29,17 +29,22 @@ class NoClasses(ValueError):
 def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Beside images.bin, when that is complete."""
     manifest = {"format": FORMAT, **content, "sha256": checksum(folder / IMAGES)}
+    manifest["own_sha256"] = _own_checksum(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
     return manifest
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
+    if not path.is_file():
+        raise ValueError(f"{folder} has no {MANIFEST}: delete it and prepare it again")
     try:
         manifest = json.loads(path.read_text())
         found = manifest.get("format")
     except (UnicodeDecodeError, json.JSONDecodeError, AttributeError):
         raise ValueError(f"{path} is damaged: delete {folder} and prepare it again") from None
+    if found == FORMAT and not {"name", "shape", "classes", "images", "skipped", "sha256"} <= manifest.keys():
+        raise ValueError(f"{path} is damaged: delete {folder} and prepare it again")
     if found != FORMAT:
         raise ValueError(f"{folder} was prepared in format {found}, and this is {FORMAT}: delete it and prepare it again")
     return dict(manifest)
@@ -68,7 +73,9 @@ def mapped(folder: Path, manifest: Mapping[str, Any]) -> NDArray[np.uint8]:
     path = folder / IMAGES
     size = path.stat().st_size if path.exists() else 0
     if size != int(np.prod(shape)):
-        raise ValueError(f"{path} is cut short: {size} bytes instead of {int(np.prod(shape))}; prepare it again")
+        raise ValueError(
+            f"{path} is cut short: {size} bytes instead of {int(np.prod(shape))}: delete {folder} and prepare it again"
+        )
     return np.memmap(path, dtype=np.uint8, mode="r", shape=shape)
 
 
@@ -76,9 +83,18 @@ def verify(folder: Path) -> dict[str, Any]:
     """Read everything; complain about a single byte that is not as it was written."""
     manifest = read_manifest(folder)
     mapped(folder, manifest)
-    if checksum(folder / IMAGES) != manifest["sha256"]:
-        raise ValueError(f"{folder / IMAGES} is not as it was prepared: delete {folder} and prepare it again")
+    for name, found, wanted in (
+        (IMAGES, checksum(folder / IMAGES), manifest["sha256"]),
+        (MANIFEST, _own_checksum(manifest), manifest.get("own_sha256")),
+    ):
+        if found != wanted:
+            raise ValueError(f"{folder / name} is not as it was prepared: delete {folder} and prepare it again")
     return manifest
+
+
+def _own_checksum(manifest: Mapping[str, Any]) -> str:
+    told = {name: value for name, value in manifest.items() if name != "own_sha256"}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def checksum(path: Path) -> str:

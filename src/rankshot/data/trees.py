@@ -6,11 +6,13 @@ import os
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 NOT_OURS = ("__MACOSX/",)  # what other programs leave in archives
+MOST_BYTES = 2**29  # of one file: an image is never that large, a bomb is
 
 
 class Tree(Protocol):
@@ -43,6 +45,19 @@ def open_tree(path: Path) -> Tree:
     raise ValueError(f"{path} is neither a folder nor a zip or tar file that can be read")
 
 
+def _listed(path: Path, entries: list[str]) -> list[str]:
+    """Names of an archive, checked and sorted."""
+    for name, count in Counter(entries).items():
+        _check_inside(path, name)
+        if count > 1:
+            raise ValueError(f"{path} is refused: it holds {name!r} {count} times")
+    return sorted(name for name in entries if _wanted(name))
+
+
+def _too_large(size: int) -> OSError:
+    return OSError(f"{size:,} bytes are no image")
+
+
 def _wanted(name: str) -> bool:
     return not name.startswith(NOT_OURS) and not any(part.startswith(".") for part in PurePosixPath(name).parts)
 
@@ -62,14 +77,14 @@ class FolderTree:
         self.damaged: dict[str, str] = {}
 
     def names(self) -> list[str]:
-        return sorted(self._walk(self.path, "", set()))
+        return sorted(self._walk(self.path, "", ()))
 
-    def _walk(self, folder: Path, prefix: str, seen: set[tuple[int, int]]) -> Iterator[str]:
+    def _walk(self, folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
         status = folder.stat()
-        if (status.st_dev, status.st_ino) in seen:
+        here = (status.st_dev, status.st_ino)
+        if here in above:
             self.damaged[prefix.rstrip("/")] = "a link that leads back into its own folder"
             return
-        seen.add((status.st_dev, status.st_ino))
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = prefix + entry.name
@@ -81,14 +96,17 @@ class FolderTree:
                     self.damaged[name] = error.strerror or str(error)
                     continue
                 if entry.is_dir():
-                    yield from self._walk(Path(entry.path), name + "/", seen)
-                else:
+                    yield from self._walk(Path(entry.path), name + "/", (*above, here))
+                elif entry.is_file():
                     yield name
+                else:
+                    self.damaged[name] = "neither a file nor a folder"
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         for name in names:
             try:
-                yield name, (self.path / name).read_bytes()
+                size = (self.path / name).stat().st_size
+                yield name, _too_large(size) if size > MOST_BYTES else (self.path / name).read_bytes()
             except OSError as error:
                 yield name, error
 
@@ -105,16 +123,14 @@ class ZipTree:
             raise ValueError(f"{path} is damaged or cut short: {error}") from None
 
     def names(self) -> list[str]:
-        entries = [entry.filename for entry in self.zip.infolist() if not entry.is_dir()]
-        for name in entries:
-            _check_inside(self.path, name)
-        return sorted(name for name in entries if _wanted(name))
+        return _listed(self.path, [entry.filename for entry in self.zip.infolist() if not entry.is_dir()])
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         for name in names:
+            size = self.zip.getinfo(name).file_size
             try:
-                yield name, self.zip.read(name)
-            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+                yield name, _too_large(size) if size > MOST_BYTES else self.zip.read(name)
+            except Exception as error:  # every way of packing has errors of its own
                 yield name, OSError(f"damaged in the zip: {error}")
 
 
@@ -126,16 +142,26 @@ class TarTree:
         self.damaged: dict[str, str] = {}
 
     def names(self) -> list[str]:
-        entries = [member.name for member, _ in self._members()]
-        for name in entries:
-            _check_inside(self.path, name)
-        return sorted(name for name in (each.removeprefix("./") for each in entries) if _wanted(name))
+        if not self._has_an_end():
+            raise ValueError(f"{self.path} is damaged or cut short: it has no end")
+        return _listed(self.path, [member.name.removeprefix("./") for member, _ in self._members()])
+
+    def _has_an_end(self) -> bool:
+        """A tar ends in zeros; one that is cut between two files looks fine otherwise. Compression checks itself."""
+        with self.path.open("rb") as file:
+            if file.read(262)[257:] != b"ustar":
+                return True  # compressed, or too old to tell
+            file.seek(-1024, os.SEEK_END)
+            return not any(file.read())
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         wanted = set(names)
         for member, archive in self._members():
             name = member.name.removeprefix("./")
             if name not in wanted:
+                continue
+            if member.size > MOST_BYTES:
+                yield name, _too_large(member.size)
                 continue
             content = archive.extractfile(member)
             if content is not None:

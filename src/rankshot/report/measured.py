@@ -25,7 +25,7 @@ from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
 from rankshot.training import TrainConfig
 from rankshot.training.card import EVALUATION, write_card
 from rankshot.training.loop import first_weights, load
-from rankshot.training.run_folder import is_run, read_metrics
+from rankshot.training.run_folder import classes_of, is_run, read_metrics
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +85,14 @@ def protocol_for(
         rotations=_same("rotations", folders, configs) if rotations is None else rotations,
         root=root or configs[0].root,
     )
+    if split in ("val", "test"):
+        held_out = set(load(replace(chosen, rotations=False), split).classes)
+        for folder, config in zip(folders, configs, strict=True):
+            if seen := held_out.intersection(classes_of(folder) or () if config.data == chosen.data else ()):
+                raise ValueError(
+                    f"{chosen.data} has changed since {folder} was trained: {min(seen)!r} is one of {len(seen)} classes "
+                    f"that it learned from and that are now in split {split!r}"
+                )
     images = load(chosen, split)
     return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
 

@@ -57,7 +57,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     tensors = live_tensors(model, loss, optimiser)
 
     with run_folder.kept_alone(folder), stop_signals() as stop:
-        run_folder.begin(folder, config, network, resume=resume)
+        run_folder.begin(folder, config, network, data.load(config.data, "train", config.root).classes, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update) as metrics,

@@ -1,6 +1,7 @@
 """A run is a folder. Whatever moment it is stopped at, what lies there can be read, and training can go on from it.
 
 config.json         every setting, and what network it is
+classes.json        the classes that it learns from
 model.safetensors   the best network so far, by validation; `from_pretrained` reads it
 state.safetensors   where training stands: weights, Adam's averages, the update's number
 metrics.jsonl       what was measured, one line a time
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from io import RawIOBase
@@ -28,7 +29,7 @@ from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, fill, read
 from .card import write_card
 from .config import TrainConfig
 
-STATE, METRICS = "state.safetensors", "metrics.jsonl"
+STATE, METRICS, CLASSES = "state.safetensors", "metrics.jsonl", "classes.json"
 MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 
 
@@ -43,16 +44,32 @@ class Standing:
     threads: int = 0  # that torch computed with: another number gives other last bits
 
 
-def begin(folder: Path, config: TrainConfig, network: Mapping[str, Any], *, resume: bool) -> None:
-    """Make the folder of a new run, or agree to go on with the one that is there. Nothing is ever overwritten."""
+def begin(
+    folder: Path, config: TrainConfig, network: Mapping[str, Any], classes: Sequence[str] = (), *, resume: bool
+) -> None:
+    """Make the folder of a new run, or agree to go on with the one that is there. Nothing is ever overwritten.
+
+    classes   those of training, kept so that nobody takes them for unseen ones later, when a folder of images has changed
+    """
     if resume and is_run(folder):
+        if classes_of(folder) not in (None, list(classes)):
+            raise ValueError(f"{config.data} has changed since {folder} was begun: its training classes are others now")
         _go_on(folder, config)
     elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --run, or go on with it by --resume")
-    elif any(folder.iterdir()):
+    elif any(each.name not in (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial") for each in folder.iterdir()):
         raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
     else:
-        _write_config(folder, config, network)
+        write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")
+        _write_config(folder, config, network)  # last: it makes the folder a run
+
+
+def classes_of(folder: Path) -> list[str] | None:
+    """What a run was trained on, where it tells."""
+    try:
+        return list(json.loads((folder / CLASSES).read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
 
 
 def _go_on(folder: Path, config: TrainConfig) -> None:
