@@ -126,6 +126,10 @@ def test_mistakes(tmp_path):
     (tmp_path / "mine" / "otter").mkdir()
     with pytest.raises(ValueError, match=r"otter holds no images: delete it, or put the images of its class there"):
         folder.listing(tmp_path / "mine")
+    class_folders(tmp_path / "deep" / "train")
+    (tmp_path / "deep" / "train" / "otter").mkdir()
+    with pytest.raises(ValueError, match=r"deep/train/otter holds no images"):
+        folder.listing(tmp_path / "deep")
     class_folders(tmp_path / "cases")
     shutil.copytree(tmp_path / "cases" / "c1", tmp_path / "cases" / "C1")
     with pytest.raises(ValueError, match="classes 'C1', 'c1' differ by upper and lower case only"):

@@ -38,6 +38,20 @@ def test_a_folder_that_has_changed_is_prepared_again(tmp_path):
     assert data.all_prepared(root) == sorted([before, after])
 
 
+def test_what_is_behind_links_and_named_by_a_csv_may_change_too(tmp_path):
+    class_folders(tmp_path / "real")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "loop").symlink_to(tmp_path / "mine")
+    for number in range(6):
+        (tmp_path / "mine" / f"c{number}").symlink_to(tmp_path / "real" / f"c{number}")
+    lines = [f"real/c{number}/0.png,c{number}" for number in range(6)]
+    (tmp_path / "labels.csv").write_text("\n".join(["path,label", *lines]))
+    before = [data.prepared(str(tmp_path / name), tmp_path / "root") for name in ("mine", "labels.csv")]
+    os.utime(tmp_path / "real" / "c2", (5, 5))
+    after = [data.prepared(str(tmp_path / name), tmp_path / "root") for name in ("mine", "labels.csv")]
+    assert all(one != other for one, other in zip(before, after, strict=True))
+
+
 def test_options_make_another_preparation_with_a_name_of_its_own(tmp_path, shared):
     root = tmp_path / "root"
     folder = data.prepared("cub", root, sources=[shared / "cub" / "cub-bbox64.zip"], size=16)

@@ -174,6 +174,13 @@ def test_a_full_disk(source, small_disk):
     assert os.listdir(disk) == []
 
 
+def test_no_permission_to_write(source, small_disk):
+    disk = small_disk("1m")
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    with pytest.raises(OSError, match="Read-only file system"):
+        prepare(folder.listing(source, size=16), disk / "cache")
+
+
 def test_nowhere_to_write(source, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):

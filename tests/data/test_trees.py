@@ -123,6 +123,17 @@ def test_the_same_name_twice(tmp_path, kind):
         open_tree(path).names()
 
 
+def test_links_in_a_tar_are_named(tmp_path):
+    write_tar(tmp_path / "files.tar", {"a/1.png": b"x"})
+    with tarfile.open(tmp_path / "files.tar", "a") as archive:
+        link = tarfile.TarInfo("a/2.png")
+        link.type, link.linkname = tarfile.LNKTYPE, "a/1.png"
+        archive.addfile(link)
+    tree = open_tree(tmp_path / "files.tar")
+    assert tree.names() == ["a/1.png"]
+    assert tree.damaged == {"a/2.png": "a link, which is not followed in a tar file"}
+
+
 def test_pipes_and_huge_files_are_not_read(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "large.png").write_bytes(b"x" * 1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,7 +48,8 @@ class Prepare:
                 self.name, self.root, sources=self.source, strict=self.strict, told=told, **self._options()
             )
         print(f"{folder}\n{told_of(store.read_manifest(folder))}")
-        print(f"next: rankshot train --data {folder.name if self._options() else self.name}")
+        name = shlex.quote(folder.name if self._options() else self.name)
+        print(f"next: rankshot train --data {name}" + (f" --root {shlex.quote(str(self.root))}" if self.root else ""))
 
     def _options(self) -> dict[str, Any]:
         given = {"size": self.size, "channels": 1 if self.grey else None, "crop": False if self.whole else None}

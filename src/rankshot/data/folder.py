@@ -6,6 +6,7 @@ import csv
 import io
 import logging
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -71,9 +72,11 @@ def _from_folders(tree: Tree) -> list[ClassListing]:
 
 def _complain_of_empty(root: Path, with_images: set[str]) -> None:
     """A class folder without a single image is a mistake of someone's."""
-    for folder in sorted(each for each in root.iterdir() if each.is_dir() and not each.name.startswith(".")):
-        if not any(name == folder.name or name.startswith(folder.name + "/") for name in with_images):
-            raise ValueError(f"{folder} holds no images: delete it, or put the images of its class there")
+    for each, folders, _ in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        name = Path(each).relative_to(root).as_posix()
+        if not folders and name not in with_images:
+            raise ValueError(f"{each} holds no images: delete it, or put the images of its class there")
 
 
 def _from_csv(path: Path) -> list[ClassListing]:

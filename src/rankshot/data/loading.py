@@ -137,8 +137,21 @@ def _fingerprint(path: Path, options: dict[str, Any]) -> str:
     """Changes when files come or go; to look at every file would take too long for a million of them."""
     status = path.stat()
     told: list[object] = [str(path.resolve()), options, status.st_mtime_ns, status.st_size]
-    if path.is_dir():
-        for each, folders, _ in os.walk(path):
-            folders.sort()
-            told.append([os.path.relpath(each, path), os.stat(each).st_mtime_ns])
+    for each in sorted(_folders(path)):
+        told.append([os.path.relpath(each, path), os.stat(each).st_mtime_ns])
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _folders(path: Path) -> set[str]:
+    """The folders that hold the images: all below a folder, links followed once; those that a csv names."""
+    if path.suffix.lower() == ".csv":
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        parents = {str((path.parent / field).parent) for line in lines for field in line.split(",") if "/" in field}
+        return {each for each in parents if os.path.isdir(each)}
+    found: set[str] = set()
+    real: set[str] = set()
+    for each, folders, _ in os.walk(path, followlinks=True) if path.is_dir() else ():
+        found.add(each)
+        real.add(os.path.realpath(each))
+        folders[:] = [name for name in folders if os.path.realpath(os.path.join(each, name)) not in real]
+    return found

@@ -173,5 +173,7 @@ class TarTree:
                 for member in archive:
                     if member.isfile():
                         yield member, archive
+                    elif member.islnk() or member.issym():
+                        self.damaged[member.name] = "a link, which is not followed in a tar file"
         except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
             raise ValueError(f"{self.path} is damaged or cut short: {error}") from None

@@ -49,7 +49,10 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         raise ValueError(f"{error}: to train without validation, set validate_every to 0") from None
     tasks = validation_tasks(config, held_out)
     pixels, labels = on_device(images, device)
-    sampler = data.ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=config.seed)
+    try:
+        sampler = data.ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=config.seed)
+    except ValueError as error:
+        raise ValueError(f"{error} (batch_classes is {config.batch_classes}, batch_size {config.batch_size})") from None
 
     network = {"name": "conv4", "in_channels": images.images.shape[1], "filters": config.filters}
     model, loss = first_weights(config, network, images.images.shape[1:], device)
