@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from rankshot.fewshot import summary
 from rankshot.models.pretrained import read_json
 from rankshot.report import measure, measure_untrained, protocol_for
 from rankshot.training.run_folder import read_metrics
@@ -31,10 +32,7 @@ def main() -> None:
             name: max(line["seconds"] for line in read_metrics(folder) if "seconds" in line)
             for name, folder in folders.items()
         },
-        "columns": {
-            column.name: {str(each.task): {"mean": each.mean, "interval": each.interval} for each in column.results}
-            for column in columns
-        },
+        "columns": {column.name: summary(column.results) for column in columns},
     }
     QUICKSTART.write_text(json.dumps(results, indent=1) + "\n")
 

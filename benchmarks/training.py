@@ -28,10 +28,6 @@ from .measure import circumstances
 from .tables import FOLDER
 
 SEED, ROUNDS, WARM = 0, 5, 20
-TASKS = [
-    *(fewshot.Classification(way, shot) for shot in (1, 5) for way in (5, 20)),
-    *(fewshot.Retrieval(way) for way in (5, 20)),
-]
 EPISODES, ANEW = 1000, 20  # of each task; and how many of them are embedded anew, which takes too long for all
 
 
@@ -110,7 +106,7 @@ def evaluator() -> dict[str, object]:
     images = data.load("glyphs", "test")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = Conv4().to(device).eval()
-    labels = torch.from_numpy(images.labels)
+    labels, tasks = torch.from_numpy(images.labels), fewshot.tasks_for(images, ways=(5, 20), shots=(1, 5))
     rows: dict[str, list[float]] = {"embedding": [], "episodes": [], "anew": []}
     for _ in range(3):
         start = time.perf_counter()
@@ -118,18 +114,18 @@ def evaluator() -> dict[str, object]:
         rows["embedding"].append(time.perf_counter() - start)
 
         start = time.perf_counter()
-        for task in TASKS:
+        for task in tasks:
             evaluation._all_at_once(embeddings, task, fewshot.draw_episodes(labels, task, EPISODES, SEED))
         rows["episodes"].append(time.perf_counter() - start)
 
         start = time.perf_counter()
         with normalising_with(model, "running"):
-            for task in TASKS:
+            for task in tasks:
                 evaluation._one_by_one(model, images, task, fewshot.draw_episodes(labels, task, ANEW, SEED))
         rows["anew"].append((time.perf_counter() - start) * EPISODES / ANEW)
     medians = {name: statistics.median(each) for name, each in rows.items()}
     return {
-        "tasks": [str(task) for task in TASKS],
+        "tasks": [str(task) for task in tasks],
         "episodes": EPISODES,
         "episodes_anew": ANEW,
         "embedding_s": medians["embedding"],

@@ -37,15 +37,18 @@ def decode(content: bytes, shape: tuple[int, int, int], box: Box | None = None, 
         raise
     except UnidentifiedImageError:
         raise Undecodable("no image, or of an unknown kind") from None
-    except (
-        Exception
-    ) as error:  # Pillow's plugins raise whatever comes: OSError, SyntaxError, struct.error, ZeroDivisionError
+    except Exception as error:  # Pillow's plugins raise whatever comes: OSError, SyntaxError, struct.error, …
         raise Undecodable(str(error) or type(error).__name__) from None
     if box is not None:
         picture = picture.crop(_inside(box, picture.size))
     small = np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC, reducing_gap=2.0))
     pixels = small[None] if channels == 1 else small.transpose(2, 0, 1)
     return 255 - pixels if invert else np.ascontiguousarray(pixels)
+
+
+def picture_of(pixels: NDArray[np.uint8]) -> Image.Image:
+    """(C, H, W) of 1 or 3 channels, as Pillow has it."""
+    return Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))
 
 
 def _plain(image: Image.Image, mode: str) -> Image.Image:

@@ -6,7 +6,8 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,14 @@ def prepared(
         return glyphs.prepare(root)
     if name in NAMES:
         place = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
-        make: Callable[[], Listing] = lambda: _named(name, sources, options, root)  # noqa: E731
+        make = partial(_named, name, sources, options, root)
     elif Path(name).name == name and (root / name / MANIFEST).is_file():
         return root / name  # prepared with options of its own, and called by the name of its folder
     elif Path(name).exists():
         if root.resolve().is_relative_to(Path(name).resolve()):
             raise ValueError(f"prepared data cannot lie within its source: {root} is inside {name}")
         place = root / f"{Path(name).resolve().stem}-{_fingerprint(Path(name), options)}"
-        make = lambda: folder.listing(Path(name), **options)  # noqa: E731
+        make = partial(folder.listing, Path(name), **options)
     else:
         there = ", ".join(map(repr, NAMES))
         raise ValueError(f"unknown data set {name!r}: there is {there}, and no folder or file of that name")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from .decoding import picture_of
 from .image_set import ImageSet
 
 GAP, LABEL = 4, 220
@@ -27,9 +28,7 @@ def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class:
         top = GAP + row * cell_h
         draw.text((GAP, top + cell_h // 2 - 9), _short(images.classes[label]), fill="black", font=font)
         for column, index in enumerate(np.flatnonzero(images.labels == label)[:per_class]):
-            pixels = np.asarray(images.images[index])
-            picture = Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))
-            picture = picture.resize((width * scale, height * scale), Image.Resampling.NEAREST)
+            picture = picture_of(images.images[index]).resize((width * scale, height * scale), Image.Resampling.NEAREST)
             sheet.paste(picture, (LABEL + column * cell_w, top))
     sheet.save(path)
 

@@ -70,7 +70,7 @@ def _check_inside(path: Path, name: str) -> None:
 
 
 class FolderTree:
-    """Files below a folder. Links are followed, each real folder once, so that loops end."""
+    """Files below a folder. Links are followed, but never back into a folder above, so that loops end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

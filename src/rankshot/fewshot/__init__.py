@@ -2,7 +2,7 @@
 
 from .answerer import Answerer, EmbeddingAnswerer
 from .episodes import draw_episodes
-from .evaluation import Result, embed_all, evaluate
+from .evaluation import Result, embed_all, evaluate, summary
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task, tasks_for
 
@@ -17,5 +17,6 @@ __all__ = [
     "draw_episodes",
     "embed_all",
     "evaluate",
+    "summary",
     "tasks_for",
 ]

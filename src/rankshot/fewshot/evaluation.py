@@ -42,6 +42,11 @@ class Result:
         return f"{self.task}: {100 * self.mean:.2f} ± {100 * self.interval:.2f} %"
 
 
+def summary(results: Sequence[Result]) -> dict[str, dict[str, float]]:
+    """What files keep of results: task -> mean and interval."""
+    return {str(each.task): {"mean": each.mean, "interval": each.interval} for each in results}
+
+
 def evaluate(
     model: nn.Module | Answerer,
     images: ImageSet,

@@ -15,7 +15,8 @@ from torch import nn
 
 from rankshot import __version__
 from rankshot.data import ImageSet
-from rankshot.fewshot import Result, Task, evaluate, tasks_for
+from rankshot.data import load as load_images
+from rankshot.fewshot import Result, Task, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
@@ -24,7 +25,7 @@ from rankshot.models import from_pretrained
 from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
 from rankshot.training import TrainConfig
 from rankshot.training.card import EVALUATION, write_card
-from rankshot.training.loop import first_weights, load
+from rankshot.training.loop import first_weights
 from rankshot.training.run_folder import classes_of, is_run, read_metrics
 
 log = logging.getLogger(__name__)
@@ -85,15 +86,16 @@ def protocol_for(
         rotations=_same("rotations", folders, configs) if rotations is None else rotations,
         root=root or configs[0].root,
     )
+    images = load_images(chosen.data, split, chosen.root)
     if split in ("val", "test"):
-        held_out = set(load(replace(chosen, rotations=False), split).classes)
+        held_out = set(images.classes)
         for folder, config in zip(folders, configs, strict=True):
             if seen := held_out.intersection(classes_of(folder) or () if config.data == chosen.data else ()):
                 raise ValueError(
                     f"{chosen.data} has changed since {folder} was trained: {min(seen)!r} is one of {len(seen)} classes "
                     f"that it learned from and that are now in split {split!r}"
                 )
-    images = load(chosen, split)
+    images = images.with_rotations() if chosen.rotations else images
     return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
 
 
@@ -149,7 +151,7 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "episodes": protocol.episodes,
         "seed": protocol.seed,
         "norm": protocol.norm,
-        "tasks": {str(each.task): {"mean": each.mean, "interval": each.interval} for each in measured.results},
+        "tasks": summary(measured.results),
         "hardware": hardware(),
         "torch": torch.__version__,
     }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.data.augmentation import check_augmentations
+from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.losses.by_name import NAMES
 from rankshot.models.pretrained import read_json
@@ -19,7 +20,6 @@ from rankshot.models.pretrained import read_json
 SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "float32", "bfloat16")
-NORMS = ("running", "batch")
 LEARNING_RATES = {"map-dlm": 1e-3, "map-ssvm": 1e-3, "siamese": 0.1}  # the paper's
 NOT_SETTINGS = ("rankshot", "model")  # what else a run's config.json tells
 
@@ -97,7 +97,7 @@ class TrainConfig:
             _typed(each.name, getattr(self, each.name), hints[each.name])
         _one_of("method", self.method, NAMES)
         _one_of("schedule", self.schedule, SCHEDULES)
-        _one_of("norm", self.norm, NORMS)
+        check_norm(self.norm)
         _one_of("device", self.device, DEVICES)
         _one_of("precision", self.precision, PRECISIONS)
         check_augmentations(self.augment)

@@ -42,7 +42,8 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     config.check()
     folder = Path(folder)
     device, precision = where_to_train(config)
-    images = load(config, "train")
+    seen = data.load(config.data, "train", config.root)
+    images = seen.with_rotations() if config.rotations else seen
     try:
         held_out = load(config, "val") if config.validate_every else None
     except NoClasses as error:
@@ -60,7 +61,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     tensors = live_tensors(model, loss, optimiser)
 
     with run_folder.kept_alone(folder), stop_signals() as stop:
-        run_folder.begin(folder, config, network, data.load(config.data, "train", config.root).classes, resume=resume)
+        run_folder.begin(folder, config, network, seen.classes, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update) as metrics,
@@ -112,7 +113,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                     pause = time.perf_counter()
                     results = fewshot.evaluate(model, held_out, tasks, config.validation_episodes, config.seed, config.norm)
                     is_best = results[-1].mean > standing.best
-                    means = {str(each.task): {"mean": each.mean, "interval": each.interval} for each in results}
+                    means = fewshot.summary(results)
                     if is_best:
                         standing = replace(standing, best=results[-1].mean, best_update=done)
                         run_folder.save_model(folder, model.state_dict(), done, means)
