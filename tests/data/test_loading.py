@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pictures import class_folders, write
+from small import small
 
 from rankshot import data
 from rankshot.data import downloading, mini_imagenet, preparing, store
 from rankshot.data.loading import NAMES
 from rankshot.report import protocol_for
-from rankshot.training import TrainConfig, train
+from rankshot.training import train
 
 
 def test_a_folder_of_ones_own(tmp_path, monkeypatch):
@@ -161,16 +162,7 @@ def test_mini_imagenet_in_a_folder(tmp_path):
 def test_folders_that_change_leak_nothing(tmp_path):
     """A class that was learned from is never measured as an unseen one."""
     source, root = class_folders(tmp_path / "mine", classes=10, per_class=8), str(tmp_path / "root")
-    config = TrainConfig(
-        data=str(source),
-        root=root,
-        filters=4,
-        batch_classes=4,
-        batch_size=16,
-        updates=2,
-        validation_episodes=2,
-        device="cpu",
-    )
+    config = small(data=str(source), root=root, batch_size=16, updates=2, validation_episodes=2)
     train(config, tmp_path / "run")
     trained = set(data.load(str(source), "train", root).classes)
     for number in range(10, 30):  # until one of them has changed sides

@@ -8,28 +8,13 @@ import time
 
 import pytest
 import torch
+from small import SMALL, small
 
 import rankshot
 from rankshot import data, fewshot
 from rankshot.models.pretrained import read_notes, read_tensors
 from rankshot.training import TrainConfig, run_folder, train
 from rankshot.training.loop import Diverged, validation_tasks, where_to_train
-
-SMALL = TrainConfig(
-    filters=8,
-    batch_classes=4,
-    batch_size=32,
-    updates=24,
-    log_every=4,
-    validate_every=8,
-    checkpoint_every=6,
-    validation_episodes=20,
-    device="cpu",
-)
-
-
-def small(**settings):
-    return TrainConfig(**{**SMALL.to_json(), **settings})
 
 
 def metrics(folder):
