@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import platform
 import statistics
 import subprocess
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy
 import torch
 
-from rankshot.hardware import hardware
+from rankshot.hardware import commit, hardware
 
 TURN = 0.05  # seconds; a contender that is faster runs several times in a turn
 
@@ -62,11 +61,9 @@ def _resident(field: str) -> int:
 
 
 def circumstances(seed: int) -> dict[str, object]:
-    """What a figure needs beside it to mean something. Where code comes without its history, COMMIT tells which it is."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(["git", "status", "--porcelain", "src"], capture_output=True, text=True, check=False).stdout
+    """What a figure needs beside it to mean something."""
     return {
-        "commit": os.environ.get("COMMIT") or commit + ("+changes" if changed.strip() else ""),
+        "commit": commit(),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "seed": seed,
         "processor": hardware(),

@@ -18,7 +18,6 @@ import torch
 from rankshot import data, fewshot
 from rankshot.data import ClassBatchSampler
 from rankshot.fewshot import evaluation
-from rankshot.fewshot.answerer import normalising_with
 from rankshot.losses import RankingLoss
 from rankshot.models import Conv4
 from rankshot.training import TrainConfig, train
@@ -119,9 +118,7 @@ def evaluator() -> dict[str, object]:
         rows["episodes"].append(time.perf_counter() - start)
 
         start = time.perf_counter()
-        with normalising_with(model, "running"):
-            for task in tasks:
-                evaluation._one_by_one(model, images, task, fewshot.draw_episodes(labels, task, ANEW, SEED))
+        fewshot.evaluate(model, images, tasks, ANEW, SEED, norm="batch")
         rows["anew"].append((time.perf_counter() - start) * EPISODES / ANEW)
     medians = {name: statistics.median(each) for name, each in rows.items()}
     return {

@@ -1,8 +1,10 @@
-"""What this computes on, in words, for records."""
+"""What computes, and by which code, in words, for records."""
 
 from __future__ import annotations
 
+import os
 import platform
+import subprocess
 from pathlib import Path
 
 import torch
@@ -17,3 +19,21 @@ def hardware() -> str:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+def commit() -> str | None:
+    """Of the source that runs, where it lies in its repository. Where it comes without history, COMMIT tells which it is."""
+    if told := os.environ.get("COMMIT"):
+        return told
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        asked = ["git", "-C", str(here), *arguments]
+        try:
+            return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+        except FileNotFoundError:
+            return ""
+
+    if not git("ls-files", "hardware.py"):  # in somebody else's repository perhaps, such as that of a virtual environment
+        return None
+    return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", ".") else "")

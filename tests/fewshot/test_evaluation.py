@@ -98,15 +98,16 @@ def test_the_model_is_left_as_it_was(model, images, norm):
     assert all(module.track_running_stats for module in model.modules() if hasattr(module, "track_running_stats"))
 
 
-def test_chunks_and_seeds(model, images, monkeypatch):
-    whole = evaluate(model, images, TASKS, episodes=10, seed=1)
+@pytest.mark.parametrize("norm", ["running", "batch"])
+def test_chunks_and_seeds(model, images, monkeypatch, norm):
+    whole = evaluate(model, images, TASKS, episodes=10, seed=1, norm=norm)
     monkeypatch.setattr(evaluation, "AT_ONCE", 1)
-    monkeypatch.setattr(evaluation, "IMAGES_AT_ONCE", 10)
-    for one, other in zip(whole, evaluate(model, images, TASKS, episodes=10, seed=1), strict=True):
+    monkeypatch.setattr(evaluation, "PIXELS_AT_ONCE", {"cpu": 10 * 16 * 16})
+    for one, other in zip(whole, evaluate(model, images, TASKS, episodes=10, seed=1, norm=norm), strict=True):
         torch.testing.assert_close(one.values, other.values)
-    alone = evaluate(model, images, TASKS[2:3], episodes=10, seed=1)  # the other tasks make no difference
+    alone = evaluate(model, images, TASKS[2:3], episodes=10, seed=1, norm=norm)  # the other tasks make no difference
     torch.testing.assert_close(alone[0].values, whole[2].values)
-    assert not torch.equal(evaluate(model, images, TASKS[2:3], episodes=10, seed=2)[0].values, whole[2].values)
+    assert not torch.equal(evaluate(model, images, TASKS[2:3], episodes=10, seed=2, norm=norm)[0].values, whole[2].values)
 
 
 def test_an_answerer_answers_the_same(model, images):

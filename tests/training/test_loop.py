@@ -262,7 +262,7 @@ def test_a_checkpoint_of_another_model(tmp_path):
         ({"method": "map-ssvm", "sign": -1}, "sign"),
         ({"sign": 2}, "sign must be"),
         ({"epsilon": 0.0}, "epsilon must be"),
-        ({"method": "siamese", "alpha": 3.0}, "siamese loss ranks nothing"),
+        ({"method": "siamese", "alpha": 3.0}, "siamese has no alpha"),
     ],
     ids=str,
 )

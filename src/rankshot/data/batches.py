@@ -39,11 +39,14 @@ class ClassBatchSampler:
         labels = torch.as_tensor(labels)
         if labels.dim() != 1 or not len(labels):
             raise ValueError(f"labels must be one for each image, got shape {tuple(labels.shape)}")
-        classes, self.labels, counts = torch.unique(labels, return_inverse=True, return_counts=True)
+        self.device = labels.device
+        classes, labels, self.counts = torch.unique(labels.cpu(), return_inverse=True, return_counts=True)
+        self.by_class = labels.argsort(stable=True)
+        self.starts = self.counts.cumsum(0) - self.counts
         self.n_available = len(classes)
         if not 2 <= n_classes <= self.n_available:
             raise ValueError(f"a batch must have 2 to {self.n_available} classes, as many as there are, got {n_classes}")
-        smallest_pool = int(counts.sort().values[:n_classes].sum())
+        smallest_pool = int(self.counts.sort().values[:n_classes].sum())
         if not 2 <= batch_size <= smallest_pool:
             raise ValueError(
                 f"{n_classes} classes have as few as {smallest_pool} images together, got batch size {batch_size}"
@@ -54,16 +57,17 @@ class ClassBatchSampler:
         self.seed, self.start, self.rank, self.world_size = seed, start, rank, world_size
 
     def draw(self, number: int) -> Tensor:
-        """(batch_size / world_size,) int64 on the labels' device: this process's share of batch `number`."""
-        device = self.labels.device
-        generator = generator_for(self.seed, number, device=device)
-        chosen = torch.randperm(self.n_available, generator=generator, device=device)[: self.n_classes]
-        is_chosen = torch.zeros(self.n_available, dtype=torch.bool, device=device).index_fill_(0, chosen, True)
-        # A random number each, and the smallest of the chosen classes: shapes do not depend on the draw.
-        keys = torch.rand(len(self.labels), generator=generator, device=device)
-        keys = keys.masked_fill_(~is_chosen[self.labels], 2.0)
-        indices = keys.topk(self.batch_size, largest=False).indices
-        return indices[self.rank :: self.world_size]
+        """(batch_size / world_size,) int64 on the labels' device: this process's share of batch `number`.
+
+        Drawn on the CPU, whatever the device, so that the batches are the same everywhere, and a GPU is left to its work.
+        """
+        generator = generator_for(self.seed, number)
+        chosen = torch.randperm(self.n_available, generator=generator)[: self.n_classes]
+        ends = self.counts[chosen].cumsum(0)  # of each chosen class, in the pool of all their images
+        places = torch.randperm(int(ends[-1]), generator=generator)[self.rank : self.batch_size : self.world_size].contiguous()
+        which = torch.searchsorted(ends, places, right=True)
+        within = places - (ends - self.counts[chosen])[which]
+        return self.by_class[self.starts[chosen[which]] + within].to(self.device, non_blocking=True)
 
     def __iter__(self) -> Iterator[list[int]]:
         number = self.start

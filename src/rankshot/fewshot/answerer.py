@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -54,24 +55,35 @@ def check_norm(norm: str) -> None:
 
 
 @contextmanager
-def normalising_with(model: nn.Module, norm: str) -> Iterator[None]:
+def normalising_with(model: nn.Module, norm: str, groups: int = 1) -> Iterator[None]:
     """Batch norm by its running averages ("running") or by each batch's own statistics ("batch"); restored after.
 
-    Running averages are read or left alone, never changed.
+    With `groups`, a batch is so many batches one after the other, each normalised by its own statistics. Running averages
+    are read or left alone, never changed.
     """
     check_norm(norm)
     modes = [(module, module.training) for module in model.modules()]
     layers = [module for module in model.modules() if isinstance(module, _BatchNorm)]
-    tracked = [layer.track_running_stats for layer in layers]
     try:
         model.eval()
         if norm == "batch":
             for layer in layers:
-                layer.train()
-                layer.track_running_stats = False  # in training mode: normalise by the batch, and update nothing
+                layer.forward = partial(_by_group, layer, groups)  # type: ignore[method-assign]
         yield
     finally:
-        for layer, was in zip(layers, tracked, strict=True):
-            layer.track_running_stats = was
+        for layer in layers:
+            layer.__dict__.pop("forward", None)
         for module, mode in modes:
             module.training = mode
+
+
+def _by_group(layer: _BatchNorm, groups: int, values: Tensor) -> Tensor:
+    """(groups * B, C, …) -> the same, normalised group by group, channel by channel."""
+    grouped = values.unflatten(0, (groups, -1))
+    variance, mean = torch.var_mean(grouped, (1, *range(3, grouped.dim())), correction=0, keepdim=True)
+    by_channel = (-1, *[1] * (values.dim() - 2))
+    factor = (variance + layer.eps).rsqrt()
+    if layer.weight is None:
+        return ((grouped - mean) * factor).flatten(0, 1)
+    factor = factor * layer.weight.view(by_channel)
+    return torch.addcmul(layer.bias.view(by_channel) - mean * factor, grouped, factor).flatten(0, 1)

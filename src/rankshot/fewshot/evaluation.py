@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,13 +13,14 @@ from torch import Tensor, nn
 from rankshot import ranking
 from rankshot.data import ImageSet
 
-from .answerer import Answerer, EmbeddingAnswerer, embed, normalising_with
+from .answerer import Answerer, check_norm, embed, normalising_with
 from .episodes import draw_episodes
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
 
 AT_ONCE = 2**23  # similarities of one chunk of episodes
-IMAGES_AT_ONCE = 512
+PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**23}  # of images embedded together, whatever their channels
+KEPT_ON_DEVICE = 2**33  # bytes of images
 MOST_EPISODES = 1_000_000
 
 
@@ -54,6 +56,7 @@ def evaluate(
     episodes: int = 1000,
     seed: int = 0,
     norm: str = "running",
+    pixels: Tensor | None = None,
 ) -> list[Result]:
     """Every task on `episodes` episodes, which depend on the seed and the task alone.
 
@@ -61,18 +64,20 @@ def evaluate(
     norm    "running": batch norm by running averages; each image is embedded once and all episodes are evaluated on these
             embeddings. "batch": by the statistics of the images embedded together, episode by episode (the support and the
             queries separately), as the paper did. An `Answerer` normalises as it pleases.
+    pixels  the images where the model is, as `pixels_for` has them; for who evaluates again and again
     """
     check_episodes(episodes)
     labels = torch.from_numpy(np.asarray(images.labels))
     drawn = [draw_episodes(labels, task, episodes, seed) for task in tasks]
+    pixels = pixels_for(model, images) if pixels is None else pixels
     if not isinstance(model, nn.Module) or isinstance(model, Answerer):
-        return [Result(task, _answered(model, images, task, each)) for task, each in zip(tasks, drawn, strict=True)]
-    with normalising_with(model, norm):
-        if norm == "batch":
-            pairs = zip(tasks, drawn, strict=True)
-            return [Result(task, _one_by_one(model, images, task, each)) for task, each in pairs]
-        embeddings = embed_all(model, images)
-        return [Result(task, _all_at_once(embeddings, task, each)) for task, each in zip(tasks, drawn, strict=True)]
+        return [Result(task, _answered(model, pixels, task, each)) for task, each in zip(tasks, drawn, strict=True)]
+    if norm == "batch":
+        pairs = zip(tasks, drawn, strict=True)
+        return [Result(task, _in_groups(model, pixels, task, each)) for task, each in pairs]
+    check_norm(norm)
+    embeddings = _embedded(model, pixels, torch.arange(len(images)))
+    return [Result(task, _all_at_once(embeddings, task, each)) for task, each in zip(tasks, drawn, strict=True)]
 
 
 def check_episodes(episodes: int) -> None:
@@ -80,12 +85,24 @@ def check_episodes(episodes: int) -> None:
         raise ValueError(f"episodes must be from 2, which an interval needs, to {MOST_EPISODES:,}, got {episodes}")
 
 
+def pixels_for(model: object, images: ImageSet) -> Tensor:
+    """All images as uint8, where the model is; too many of them stay where they are."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # we only read
+        pixels = torch.from_numpy(images.images)
+    return pixels.to(_device_of(model)) if pixels.numel() <= KEPT_ON_DEVICE else pixels
+
+
 def embed_all(model: nn.Module, images: ImageSet, indices: Tensor | None = None) -> Tensor:
     """(n, D) unit vectors of all images, or of some of them, by running averages, where the model is."""
     indices = torch.arange(len(images)) if indices is None else indices
+    return _embedded(model, pixels_for(None, images), indices)
+
+
+def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
     with normalising_with(model, "running"):
-        chunks = torch.split(indices, IMAGES_AT_ONCE)
-        return torch.cat([embed(model, _pixels(images, some, model)) for some in chunks])
+        chunks = torch.split(indices, _images_at_once(model, pixels))
+        return torch.cat([embed(model, _chosen(pixels, some, model)) for some in chunks])
 
 
 def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor) -> Tensor:
@@ -115,22 +132,26 @@ def _accuracy(scores: Tensor, task: Classification) -> Tensor:
     return (scores.argmax(-1) == right).float().mean(-1)
 
 
-def _one_by_one(model: nn.Module, images: ImageSet, task: Task, drawn: Tensor) -> Tensor:
-    if isinstance(task, Classification):
-        return _answered(EmbeddingAnswerer(model), images, task, drawn)
-    shape = (1, task.way, task.per_class, -1)
-    return torch.cat(
-        [_values(embed(model, _pixels(images, each.flatten(), model)).view(shape), task).cpu() for each in drawn]
-    )
+def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor) -> Tensor:
+    """Some episodes at a time, each normalised by itself: its support and its queries, or its whole pool."""
+    cuts = [task.shot, task.per_class - task.shot] if isinstance(task, Classification) else [task.per_class]
+
+    def embedded(part: Tensor) -> Tensor:
+        with normalising_with(model, "batch", groups=len(part)):
+            return embed(model, _chosen(pixels, part.flatten(), model)).view(*part.shape, -1)
+
+    chunks = torch.split(drawn, max(1, _images_at_once(model, pixels) // (task.way * task.per_class)))
+    joined = (torch.cat([embedded(part) for part in some.split_with_sizes(cuts, dim=2)], dim=2) for some in chunks)
+    return torch.cat([_values(each, task).cpu() for each in joined])
 
 
-def _answered(answerer: Answerer, images: ImageSet, task: Task, drawn: Tensor) -> Tensor:
+def _answered(answerer: Answerer, pixels: Tensor, task: Task, drawn: Tensor) -> Tensor:
     if not isinstance(task, Classification):
         raise ValueError(f"{task} needs an embedding network, but {type(answerer).__name__} only classifies")
 
     def answers() -> Iterator[Tensor]:
         for each in drawn:
-            support, queries = (_pixels(images, part.flatten(), answerer) for part in each.split_with_sizes(sizes, dim=1))
+            support, queries = (_chosen(pixels, part.flatten(), answerer) for part in each.split_with_sizes(sizes, dim=1))
             labels = torch.arange(task.way, device=support.device).repeat_interleave(task.shot)
             yield _accuracy(answerer.answer(support, labels, queries), task).cpu()
 
@@ -138,8 +159,16 @@ def _answered(answerer: Answerer, images: ImageSet, task: Task, drawn: Tensor) -
     return torch.stack(list(answers()))
 
 
-def _pixels(images: ImageSet, indices: Tensor, where: object) -> Tensor:
-    """Images as float from 0 to 1, where the model is."""
-    parameter = next(where.parameters(), None) if isinstance(where, nn.Module) else None
-    chosen = torch.from_numpy(images.images[indices.numpy()])
-    return chosen.to("cpu" if parameter is None else parameter.device).float() / 255
+def _chosen(pixels: Tensor, indices: Tensor, model: object) -> Tensor:
+    """Some images as float from 0 to 1, where the model is."""
+    return pixels[indices.to(pixels.device)].to(_device_of(model)).float() / 255
+
+
+def _device_of(model: object) -> torch.device:
+    parameter = next(model.parameters(), None) if isinstance(model, nn.Module) else None
+    return torch.device("cpu") if parameter is None else parameter.device
+
+
+def _images_at_once(model: object, pixels: Tensor) -> int:
+    most = PIXELS_AT_ONCE.get(_device_of(model).type, PIXELS_AT_ONCE["cpu"])
+    return max(1, most // (pixels.shape[2] * pixels.shape[3]))

@@ -6,8 +6,10 @@ from torch import nn
 
 from .ranking_loss import RankingLoss
 from .siamese_loss import SiameseLoss
+from .smooth_ap_loss import SmoothAPLoss
 
-NAMES = ("map-dlm", "map-ssvm", "siamese")
+NAMES = ("map-dlm", "map-ssvm", "siamese", "smooth-ap")
+RANKING_ONLY = {"metric": "ap", "epsilon": 1.0, "alpha": None, "sign": +1, "noise": 0.0, "samples": 1}
 
 
 def by_name(
@@ -18,16 +20,25 @@ def by_name(
     epsilon: float = 1.0,
     alpha: float | None = None,
     sign: int = +1,
+    noise: float = 0.0,
+    samples: int = 1,
+    temperature: float = 0.01,
 ) -> nn.Module:
-    """ "map-dlm" and "map-ssvm" with any metric; "siamese", which takes no such options, for embeddings of `dimensions`.
+    """ "map-dlm" and "map-ssvm" with any metric; "siamese", for embeddings of `dimensions`; "smooth-ap" of a temperature.
+
+    An option that a loss does not have must be left at its default.
 
     >>> by_name("map-dlm", 64, alpha=3.0)
     RankingLoss(metric='ap', framework='dlm', epsilon=1, alpha=3, sign=+1, reduction='mean')
     """
     if name not in NAMES:
         raise ValueError(f"unknown method {name!r}: there is {', '.join(map(repr, NAMES))}")
-    if name == "siamese":
-        if (metric, epsilon, alpha, sign) != ("ap", 1.0, None, +1):
-            raise ValueError("the siamese loss ranks nothing: it takes no metric, epsilon, alpha or sign")
-        return SiameseLoss(dimensions)
-    return RankingLoss(metric, name.removeprefix("map-"), epsilon, alpha, sign)
+    options = {"metric": metric, "epsilon": epsilon, "alpha": alpha, "sign": sign, "noise": noise, "samples": samples}
+    if name != "smooth-ap" and temperature != 0.01:
+        raise ValueError(f"{name} has no temperature: that is for 'smooth-ap'")
+    if name in ("map-dlm", "map-ssvm"):
+        return RankingLoss(metric, name.removeprefix("map-"), epsilon, alpha, sign, noise=noise, samples=samples)
+    for option, value in options.items():
+        if value != RANKING_ONLY[option]:
+            raise ValueError(f"{name} has no {option}: that is for 'map-dlm' and 'map-ssvm', got {value!r}")
+    return SiameseLoss(dimensions) if name == "siamese" else SmoothAPLoss(temperature)

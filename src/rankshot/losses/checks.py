@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -20,3 +22,13 @@ def checked_batch(name: str, embeddings: Tensor, labels_name: str, labels: Tenso
     if len(labels) != len(embeddings):
         raise ValueError(f"{labels_name} must be one for each of {len(embeddings)} {name}, got {len(labels)}")
     return labels.to(embeddings.device, torch.int64, copy=True)
+
+
+def check_noise(noise: float, samples: int) -> tuple[float, int]:
+    if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0 <= noise < math.inf:
+        raise ValueError(f"noise must be 0 or a positive number, got {noise!r}")
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
+        raise ValueError(f"samples must be a whole number of at least 1, got {samples!r}")
+    if samples > 1 and not noise:
+        raise ValueError(f"without noise all rankings of a query are the same: samples must be 1, got {samples}")
+    return float(noise), samples

@@ -24,6 +24,7 @@ class Plan:
     item_labels  (G,)  of the items
     leave_out    the items are the queries, and each leaves itself out
     bound        no query has more relevant items than this
+    noise        standard deviation of what is added to the scores, anew for each of `samples` rankings of a query
     """
 
     labels: Tensor
@@ -32,13 +33,16 @@ class Plan:
     bound: int
     settings: Settings
     memory_budget: int
+    noise: float = 0.0
+    samples: int = 1
+    generator: torch.Generator | None = None
 
     def chunk(self, element_size: int) -> int:
         """How many queries at a time."""
         values = VALUES_A_PAIR * len(self.item_labels)
         if not decouples(self.settings.metric, self.settings.sign):
             values += programme_values(max(1, self.bound), len(self.item_labels))
-        return max(1, self.memory_budget // (values * element_size))
+        return max(1, self.memory_budget // (values * self.samples * element_size))
 
 
 class Ranked(NamedTuple):
@@ -67,10 +71,15 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
         irrelevant = ~relevant
         if plan.leave_out:
             relevant.diagonal(start).fill_(False)
+        if plan.noise:
+            scores, relevant, irrelevant = (each.repeat(plan.samples, 1) for each in (scores, relevant, irrelevant))
+            scores += plan.noise * torch.empty_like(scores).normal_(generator=plan.generator)
         sides = split(scores, relevant, irrelevant, plan.bound)
         if plan.leave_out:
-            scores.diagonal(start).zero_()
-        losses[some], weights = on_sides(sides, scores, plan.settings)
+            for each in scores.view(plan.samples, -1, len(items)):
+                each.diagonal(start).zero_()
+        found = on_sides(sides, scores, plan.settings)
+        losses[some], weights = (_mean_of_samples(each, plan.samples) for each in found)
         if scale is None or by_queries is None or by_items is None:
             continue
         weights *= scale[some, None]
@@ -79,3 +88,8 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
         torch.mm(weights, items, out=by_queries[some])
         by_items.addmm_(weights.T, queries[some])
     return Ranked(losses, by_queries, by_items)
+
+
+def _mean_of_samples(values: Tensor, samples: int) -> Tensor:
+    """(samples * Q, …) -> (Q, …)."""
+    return values if samples == 1 else values.unflatten(0, (samples, -1)).mean(0)

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 class Conv4(nn.Sequential):
     """Four blocks of [3x3 convolution, batch norm, ReLU, 2x2 max-pool], then flattened: the embedding.
 
+    The ReLU comes after the pooling here: the values and gradients are the same, and it has a quarter of the work.
+
     (B, in_channels, H, W) -> (B, filters * (H // 16) * (W // 16)): with 64 filters 64 dimensions at 28x28, 1024 at 64x64
     and 1600 at 84x84.
 
@@ -36,6 +38,6 @@ def _block(inputs: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
         nn.BatchNorm2d(outputs),
-        nn.ReLU(inplace=True),
         nn.MaxPool2d(2),
+        nn.ReLU(inplace=True),
     )

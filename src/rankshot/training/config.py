@@ -20,7 +20,8 @@ from rankshot.models.pretrained import read_json
 SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "float32", "bfloat16")
-LEARNING_RATES = {"map-dlm": 1e-3, "map-ssvm": 1e-3, "siamese": 0.1}  # the paper's
+SPLITS = ("train", "trainval")
+LEARNING_RATES = {"map-dlm": 1e-3, "map-ssvm": 1e-3, "siamese": 0.1, "smooth-ap": 1e-3}  # the paper's; ours for smooth-ap
 NOT_SETTINGS = ("rankshot", "model")  # what else a run's config.json tells
 
 
@@ -30,6 +31,8 @@ class TrainConfig:
 
     data: str = "glyphs"
     """Data to train on: glyphs, omniglot, mini-imagenet, cub, cub-retrieval, or the path of images of your own."""
+    split: str = "train"
+    """Classes to learn from: train, or trainval, which takes those of validation too and leaves none to validate on."""
     rotations: bool = False
     """Count every class four times, turned by 0, 90, 180 and 270 degrees, as is usual for Omniglot."""
     root: str | None = None
@@ -38,7 +41,7 @@ class TrainConfig:
     """Random changes to the training images, any of: flip (left to right), crop (moved a little), jitter (colours)."""
 
     method: str = "map-dlm"
-    """What to learn by: map-dlm, map-ssvm (both rank), or siamese (compares pairs)."""
+    """What to learn by: map-dlm, map-ssvm (both rank), siamese (compares pairs), or smooth-ap (softened ranking)."""
     metric: str = "ap"
     """What rankings are judged by: ap, ndcg, auc, rr, or precision@K for any K."""
     alpha: float | None = None
@@ -47,6 +50,13 @@ class TrainConfig:
     """Weight of the metric within loss-augmented inference."""
     sign: int = 1
     """Direct loss minimisation: 1 moves away from a bad ranking that scores well, -1 towards a good one."""
+
+    noise: float = 0.0
+    """Standard deviation of Gaussian noise on the similarities: the metric is then optimised averaged over it."""
+    samples: int = 1
+    """How often each query ranks with noise of its own, each update."""
+    temperature: float = 0.01
+    """Of smooth-ap: how soft a comparison is."""
 
     filters: int = 64
     """Filters of each of the four layers of Conv4."""
@@ -64,6 +74,8 @@ class TrainConfig:
     """Factor of the step schedule."""
     decay_every: int = 2000
     """Updates between two steps of the step schedule."""
+    average: float = 0.0
+    """Validate and keep a running average of the weights, which forgets by this factor an update. 0: the weights as they are."""
     seed: int = 0
     """Of the first weights, the batches and the validation episodes."""
 
@@ -96,6 +108,9 @@ class TrainConfig:
         for each in fields(self):
             _typed(each.name, getattr(self, each.name), hints[each.name])
         _one_of("method", self.method, NAMES)
+        _one_of("split", self.split, SPLITS)
+        if self.split == "trainval" and self.validate_every:
+            raise ValueError("split 'trainval' leaves no classes to validate on: set validate_every to 0")
         _one_of("schedule", self.schedule, SCHEDULES)
         check_norm(self.norm)
         _one_of("device", self.device, DEVICES)
@@ -108,6 +123,8 @@ class TrainConfig:
             raise ValueError(f"learning_rate must be above 0, got {self.first_learning_rate}")
         if not 0 < self.decay <= 1:
             raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
+        if not 0 <= self.average < 1:
+            raise ValueError(f"average must be from 0 to less than 1, got {self.average}")
         if self.validate_every < 0:
             raise ValueError(f"validate_every must be 0 (never) or more, got {self.validate_every}")
         check_episodes(self.validation_episodes)

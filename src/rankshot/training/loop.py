@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -26,7 +28,7 @@ from . import run_folder
 from .config import TrainConfig
 from .progress import Progress, progress_for
 from .run_folder import Standing
-from .state import adam, live_tensors, set_learning_rate
+from .state import Average, adam, live_tensors, set_learning_rate
 from .step import GraphedStep, Step
 from .stopping import stop_signals
 
@@ -42,7 +44,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     config.check()
     folder = Path(folder)
     device, precision = where_to_train(config)
-    seen = data.load(config.data, "train", config.root)
+    seen = data.load(config.data, config.split, config.root)
     images = seen.with_rotations() if config.rotations else seen
     try:
         held_out = load(config, "val") if config.validate_every else None
@@ -50,6 +52,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         raise ValueError(f"{error}: to train without validation, set validate_every to 0") from None
     tasks = validation_tasks(config, held_out)
     pixels, labels = on_device(images, device)
+    held_out_pixels = None if held_out is None else on_device(held_out, device)[0]
     try:
         sampler = data.ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=config.seed)
     except ValueError as error:
@@ -58,7 +61,8 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     network = {"name": "conv4", "in_channels": images.images.shape[1], "filters": config.filters}
     model, loss = first_weights(config, network, images.images.shape[1:], device)
     optimiser = adam(model, loss, config.first_learning_rate, device)
-    tensors = live_tensors(model, loss, optimiser)
+    average = Average(model, config.average) if config.average else None
+    tensors = live_tensors(model, loss, optimiser, average)
 
     with run_folder.kept_alone(folder), stop_signals() as stop:
         run_folder.begin(folder, config, network, seen.classes, resume=resume)
@@ -74,7 +78,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 progress.said(f"began with {standing.threads} threads, goes on with {threads}: last bits may differ")
             standing = replace(standing, threads=threads)
 
-            eager = Step(model, loss, optimiser, pixels, labels, config.augment, precision)
+            eager = Step(model, loss, optimiser, pixels, labels, config.augment, precision, average)
             step: Step | GraphedStep = eager
             if device.type == "cuda" and standing.update < config.updates:
                 step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, device))
@@ -82,6 +86,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
             for update in range(standing.update, config.updates):
                 set_learning_rate(optimiser, config.learning_rate_at(update))
                 indices = sampler.draw(update)
+                seed_noise(loss, config, update)
                 try:
                     value, embeddings = step(indices, noise(config, update, device))
                 except ValueError as error:  # the loss looks at its batch, and has found it not finite
@@ -111,18 +116,22 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                     logged = standing
                 if validates and held_out is not None:
                     pause = time.perf_counter()
-                    results = fewshot.evaluate(model, held_out, tasks, config.validation_episodes, config.seed, config.norm)
+                    candidate = kept(model, average, done)
+                    with loaded_with(model, candidate):
+                        results = fewshot.evaluate(
+                            model, held_out, tasks, config.validation_episodes, config.seed, config.norm, held_out_pixels
+                        )
                     is_best = results[-1].mean > standing.best
                     means = fewshot.summary(results)
                     if is_best:
                         standing = replace(standing, best=results[-1].mean, best_update=done)
-                        run_folder.save_model(folder, model.state_dict(), done, means)
+                        run_folder.save_model(folder, candidate, done, means)
                     metrics.write({"update": done, "validation": means, "best": is_best})
                     progress.validated(done, results, is_best)
                     began += time.perf_counter() - pause  # updates a second are those of training
                 if saves:
                     if not tasks:
-                        run_folder.save_model(folder, model.state_dict(), done, {})
+                        run_folder.save_model(folder, kept(model, average, done), done, {})
                     metrics.wait_for_disk()  # first: a checkpoint counts on the lines before it
                     run_folder.save_state(folder, tensors, standing)
                 if stops:
@@ -192,7 +201,12 @@ def first_weights(
             epsilon=config.epsilon,
             alpha=config.alpha,
             sign=config.sign,
+            noise=config.noise,
+            samples=config.samples,
+            temperature=config.temperature,
         )
+        if isinstance(loss, losses.RankingLoss) and config.noise:
+            loss.generator = generator_for(config.seed, "scores", device=device)
     return model.to(device).train(), loss.to(device)
 
 
@@ -202,6 +216,28 @@ def noise(config: TrainConfig, update: int, device: torch.device) -> Tensor:
     if not config.augment:
         return torch.zeros(shape, device=device)
     return torch.rand(shape, generator=generator_for(config.seed, "noise", update, device=device), device=device)
+
+
+def seed_noise(loss: nn.Module, config: TrainConfig, update: int) -> None:
+    """Noise on the scores depends on the seed and the update alone."""
+    if config.noise and isinstance(loss, losses.RankingLoss) and loss.generator is not None:
+        loss.generator.manual_seed(generator_for(config.seed, "scores", update).initial_seed())
+
+
+def kept(model: nn.Module, average: Average | None, updates: int) -> dict[str, Tensor]:
+    """The network that a run is for: the average of the weights, or the weights."""
+    return model.state_dict() if average is None else average.after(updates)
+
+
+@contextmanager
+def loaded_with(model: nn.Module, state: dict[str, Tensor]) -> Iterator[None]:
+    """The model with other weights, for a while; its tensors stay where they are."""
+    before = {name: each.clone() for name, each in model.state_dict().items()}
+    model.load_state_dict(state)
+    try:
+        yield
+    finally:
+        model.load_state_dict(before)
 
 
 def all_finite(tensors: dict[str, Tensor]) -> bool:

@@ -30,10 +30,38 @@ def set_learning_rate(optimiser: optim.Adam, rate: float) -> None:
         group["lr"] = rate
 
 
-def live_tensors(model: nn.Module, loss: nn.Module, optimiser: optim.Adam) -> dict[str, Tensor]:
+class Average:
+    """A running average of a network's weights and statistics, which forgets by `factor` an update.
+
+    It starts from nothing, so after t updates it is `sums` divided by 1 - factor ** t, as Adam's averages are.
+    """
+
+    def __init__(self, model: nn.Module, factor: float) -> None:
+        self.factor = factor
+        self.state = model.state_dict()
+        self.averaged = [name for name, each in self.state.items() if each.is_floating_point()]
+        self.current = [self.state[name] for name in self.averaged]
+        self.sums = [torch.zeros_like(each) for each in self.current]
+
+    def update(self) -> None:
+        torch._foreach_lerp_(self.sums, self.current, 1 - self.factor)
+
+    def after(self, updates: int) -> dict[str, Tensor]:
+        """As a state of the network."""
+        share = 1 - self.factor**updates
+        return {**self.state, **{name: each / share for name, each in zip(self.averaged, self.sums, strict=True)}}
+
+    def tensors(self) -> dict[str, Tensor]:
+        return {f"average.{name}": each for name, each in zip(self.averaged, self.sums, strict=True)}
+
+
+def live_tensors(
+    model: nn.Module, loss: nn.Module, optimiser: optim.Adam, average: Average | None = None
+) -> dict[str, Tensor]:
     """Everything that an update changes, by name."""
     tensors = {f"model.{name}": each for name, each in model.state_dict().items()}
     tensors |= {f"loss.{name}": each for name, each in loss.state_dict().items()}
+    tensors |= average.tensors() if average else {}
     named = [*model.named_parameters(prefix="model"), *loss.named_parameters(prefix="loss")]
     for name, parameter in named:
         tensors |= {f"adam.{kind}.{name}": each for kind, each in optimiser.state[parameter].items()}

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rankshot.data.augmentation import augmented
 
-from .state import set_learning_rate
+from .state import Average, set_learning_rate
 
 WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their kernels, the allocator fills
 
@@ -30,9 +30,11 @@ class Step:
         labels: Tensor,
         augment: Sequence[str],
         precision: torch.dtype,
+        average: Average | None = None,
     ) -> None:
         self.model, self.loss, self.optimiser = model, loss, optimiser
         self.images, self.labels, self.augment, self.precision = images, labels, augment, precision
+        self.average = average
 
     def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D)."""
@@ -43,6 +45,8 @@ class Step:
         loss: Tensor = self.loss(embeddings, self.labels[indices])
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
+        if self.average is not None:
+            self.average.update()
         return loss.detach(), embeddings.detach()
 
 
@@ -64,6 +68,8 @@ class GraphedStep:
         torch.cuda.current_stream().wait_stream(stream)
         step.optimiser.zero_grad()
         self.graph = torch.cuda.CUDAGraph()
+        if isinstance(generator := getattr(step.loss, "generator", None), torch.Generator):
+            self.graph.register_generator_state(generator)  # random numbers are then drawn anew at every replay
         with torch.cuda.graph(self.graph):
             self.loss, self.embeddings = step(self.indices, self.noise)
         with torch.no_grad():

@@ -1,0 +1,58 @@
+"""Smooth-AP (Brown et al., 2020), today's usual way to learn average precision: a rival to measure against."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.ranking.pool import relevance_of
+
+from .checks import checked_batch
+from .unit import unit_vectors
+
+
+class SmoothAPLoss(nn.Module):
+    """Average precision with every comparison of two scores softened to a sigmoid.
+
+    What it optimises: 1 - AP, where "item j stands above item i" counts sigmoid((s_j - s_i) / temperature) instead of 0 or
+    1. The lower the temperature, the nearer to AP, and the fewer pairs have a gradient.
+
+    What batches it needs: several classes with two or more images each. Every query compares every pair of items, so time
+    and memory grow with the cube of the batch; `RankingLoss` takes large batches.
+
+    | input      | shape  | what                                           |
+    |------------|--------|------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised |
+    | labels     | (B,)   | integers                                       |
+
+    Queries with nothing relevant or nothing irrelevant are left out of the mean.
+
+    >>> loss = SmoothAPLoss()
+    >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
+    tensor(...)
+    """
+
+    def __init__(self, temperature: float = 0.01) -> None:
+        super().__init__()
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature must be above 0, got {temperature}")
+        self.temperature = temperature
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        labels = checked_batch("embeddings", embeddings, "labels", labels)
+        unit = unit_vectors(embeddings)
+        scores = unit @ unit.T / self.temperature
+        relevance, valid = relevance_of(labels)
+        above = torch.sigmoid(scores[:, None, :] - scores[:, :, None])  # [query, item, other]: is the other above?
+        counted = torch.stack([relevance, valid], -1).to(above.dtype)
+        # An item is half above itself: 0.5 of what is counted here is its own, and 1 is its place.
+        among_relevant, among_all = (torch.bmm(above, counted) + 0.5).unbind(-1)
+        n_relevant = relevance.sum(-1)
+        precision = (relevance * among_relevant / among_all).sum(-1) / n_relevant.clamp(min=1)
+        rankable = (n_relevant > 0) & (n_relevant < valid.sum(-1))
+        return ((1 - precision) * rankable).sum() / rankable.sum().clamp(min=1)
+
+    def extra_repr(self) -> str:
+        return f"temperature={self.temperature:g}"
