@@ -9,7 +9,14 @@ from .siamese_loss import SiameseLoss
 from .smooth_ap_loss import SmoothAPLoss
 
 NAMES = ("map-dlm", "map-ssvm", "siamese", "smooth-ap")
-RANKING_ONLY = {"metric": "ap", "epsilon": 1.0, "alpha": None, "sign": +1, "noise": 0.0, "samples": 1}
+RANKING_ONLY: dict[str, object] = {
+    "metric": "ap",
+    "epsilon": 1.0,
+    "alpha": None,
+    "sign": +1,
+    "smoothing": 0.0,
+    "samples": 4,
+}
 
 
 def by_name(
@@ -20,8 +27,8 @@ def by_name(
     epsilon: float = 1.0,
     alpha: float | None = None,
     sign: int = +1,
-    noise: float = 0.0,
-    samples: int = 1,
+    smoothing: float = 0.0,
+    samples: int = 4,
     temperature: float = 0.01,
 ) -> nn.Module:
     """ "map-dlm" and "map-ssvm" with any metric; "siamese", for embeddings of `dimensions`; "smooth-ap" of a temperature.
@@ -33,11 +40,12 @@ def by_name(
     """
     if name not in NAMES:
         raise ValueError(f"unknown method {name!r}: there is {', '.join(map(repr, NAMES))}")
-    options = {"metric": metric, "epsilon": epsilon, "alpha": alpha, "sign": sign, "noise": noise, "samples": samples}
+    options: dict[str, object] = {"metric": metric, "epsilon": epsilon, "alpha": alpha, "sign": sign}
+    options |= {"smoothing": smoothing, "samples": samples}
     if name != "smooth-ap" and temperature != 0.01:
         raise ValueError(f"{name} has no temperature: that is for 'smooth-ap'")
     if name in ("map-dlm", "map-ssvm"):
-        return RankingLoss(metric, name.removeprefix("map-"), epsilon, alpha, sign, noise=noise, samples=samples)
+        return RankingLoss(metric, name.removeprefix("map-"), epsilon, alpha, sign, smoothing=smoothing, samples=samples)
     for option, value in options.items():
         if value != RANKING_ONLY[option]:
             raise ValueError(f"{name} has no {option}: that is for 'map-dlm' and 'map-ssvm', got {value!r}")

@@ -24,11 +24,9 @@ def checked_batch(name: str, embeddings: Tensor, labels_name: str, labels: Tenso
     return labels.to(embeddings.device, torch.int64, copy=True)
 
 
-def check_noise(noise: float, samples: int) -> tuple[float, int]:
-    if isinstance(noise, bool) or not isinstance(noise, (int, float)) or not 0 <= noise < math.inf:
-        raise ValueError(f"noise must be 0 or a positive number, got {noise!r}")
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 1:
-        raise ValueError(f"samples must be a whole number of at least 1, got {samples!r}")
-    if samples > 1 and not noise:
-        raise ValueError(f"without noise all rankings of a query are the same: samples must be 1, got {samples}")
-    return float(noise), samples
+def check_smoothing(smoothing: float, samples: int) -> tuple[float, int]:
+    if isinstance(smoothing, bool) or not isinstance(smoothing, (int, float)) or not 0 <= smoothing < math.inf:
+        raise ValueError(f"smoothing must be 0 or a positive number, got {smoothing!r}")
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < 2:
+        raise ValueError(f"samples must be a whole number of at least 2, got {samples!r}")
+    return float(smoothing), samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ class Plan:
     item_labels  (G,)  of the items
     leave_out    the items are the queries, and each leaves itself out
     bound        no query has more relevant items than this
-    noise        standard deviation of what is added to the scores, anew for each of `samples` rankings of a query
+    shifts       every query ranks once for each of these, with its relevant scores raised by it; none: once, as they are
     """
 
     labels: Tensor
@@ -33,16 +34,19 @@ class Plan:
     bound: int
     settings: Settings
     memory_budget: int
-    noise: float = 0.0
-    samples: int = 1
-    generator: torch.Generator | None = None
+    shifts: tuple[float, ...] = ()
+
+    @property
+    def rankings(self) -> int:
+        """Of a query."""
+        return max(1, len(self.shifts))
 
     def chunk(self, element_size: int) -> int:
         """How many queries at a time."""
         values = VALUES_A_PAIR * len(self.item_labels)
         if not decouples(self.settings.metric, self.settings.sign):
             values += programme_values(max(1, self.bound), len(self.item_labels))
-        return max(1, self.memory_budget // (values * self.samples * element_size))
+        return max(1, self.memory_budget // (values * self.rankings * element_size))
 
 
 class Ranked(NamedTuple):
@@ -71,15 +75,14 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
         irrelevant = ~relevant
         if plan.leave_out:
             relevant.diagonal(start).fill_(False)
-        if plan.noise:
-            scores, relevant, irrelevant = (each.repeat(plan.samples, 1) for each in (scores, relevant, irrelevant))
-            scores += plan.noise * torch.empty_like(scores).normal_(generator=plan.generator)
+        if plan.shifts:
+            scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, plan.shifts)
         sides = split(scores, relevant, irrelevant, plan.bound)
         if plan.leave_out:
-            for each in scores.view(plan.samples, -1, len(items)):
+            for each in scores.view(plan.rankings, -1, len(items)):
                 each.diagonal(start).zero_()
         found = on_sides(sides, scores, plan.settings)
-        losses[some], weights = (_mean_of_samples(each, plan.samples) for each in found)
+        losses[some], weights = (_mean_of_rankings(each, plan.rankings) for each in found)
         if scale is None or by_queries is None or by_items is None:
             continue
         weights *= scale[some, None]
@@ -90,6 +93,16 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
     return Ranked(losses, by_queries, by_items)
 
 
-def _mean_of_samples(values: Tensor, samples: int) -> Tensor:
-    """(samples * Q, …) -> (Q, …)."""
-    return values if samples == 1 else values.unflatten(0, (samples, -1)).mean(0)
+def _shifted(scores: Tensor, relevant: Tensor, irrelevant: Tensor, shifts: Sequence[float]) -> tuple[Tensor, ...]:
+    """(Q, G) each -> (len(shifts) * Q, G) each, shift by shift."""
+    raised = relevant.to(scores.dtype)
+    return (
+        torch.cat([torch.add(scores, raised, alpha=shift) for shift in shifts]),
+        relevant.repeat(len(shifts), 1),
+        irrelevant.repeat(len(shifts), 1),
+    )
+
+
+def _mean_of_rankings(values: Tensor, rankings: int) -> Tensor:
+    """(rankings * Q, …) -> (Q, …)."""
+    return values if rankings == 1 else values.unflatten(0, (rankings, -1)).mean(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
 
-from .checks import check_noise, checked_batch
+from .checks import check_smoothing, checked_batch
 from .chunked import Plan, rank
 from .unit import unit_vectors
 
@@ -35,9 +35,9 @@ class RankingLoss(torch.nn.Module):
     `alpha` weighs the loss-augmented ranking: None is the paper's 10, and 1 for the negative update. `epsilon` weighs
     the metric within the inference.
 
-    `noise` is the standard deviation of Gaussian noise on the scores, and every query ranks `samples` times, each time
-    with noise of its own: what is optimised is then the metric averaged over such noise, which is smooth where the metric
-    has steps. The noise comes from `generator`, or from torch's own.
+    `smoothing` optimises the metric averaged over a Gaussian shift, of this standard deviation, of a query's relevant
+    scores against its irrelevant ones: smooth where the metric itself has steps. The average is taken over `samples`
+    equally likely shifts, for each of which every query ranks once. It goes with alpha 1 and a small epsilon.
 
     What batches it needs: several classes with two or more images each, in any order and of any size. A query with
     nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").
@@ -76,15 +76,14 @@ class RankingLoss(torch.nn.Module):
         sign: int = +1,
         reduction: str = "mean",
         *,
-        noise: float = 0.0,
-        samples: int = 1,
-        generator: torch.Generator | None = None,
+        smoothing: float = 0.0,
+        samples: int = 4,
         memory_budget: int | None = None,
     ) -> None:
         super().__init__()
         self.settings = settings(framework, metric, epsilon, alpha, sign)
-        self.noise, self.samples = check_noise(noise, samples)
-        self.generator = generator
+        self.smoothing, self.samples = check_smoothing(smoothing, samples)
+        self.shifts = tuple(normal_quantiles(smoothing, samples)) if smoothing else ()
         if reduction not in REDUCTIONS:
             raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
         if memory_budget is not None and (not isinstance(memory_budget, int) or memory_budget <= 0):
@@ -129,15 +128,9 @@ class RankingLoss(torch.nn.Module):
             bound=self._look(counts, rankable, embeddings, ref_embeddings) if may_look(counts) else n_items,
             settings=self.settings,
             memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
-            noise=self.noise,
-            samples=self.samples,
-            generator=self.generator,
+            shifts=self.shifts,
         )
         if self.reduction == "none":
-            if self.noise:  # the backward pass ranks again, and must find the same noise
-                own = torch.Generator(queries.device)
-                own.manual_seed(int(torch.randint(2**62, (), generator=self.generator, device=queries.device)))
-                plan = replace(plan, generator=own)
             return _RankedEach.apply(queries, items, plan)  # type: ignore[no-untyped-call, no-any-return]
         scale = rankable.to(dtype)
         if self.reduction == "mean":
@@ -164,7 +157,7 @@ class RankingLoss(torch.nn.Module):
         return (
             f"metric={metric.name!r}, framework={framework!r}, epsilon={epsilon:g}, alpha={alpha:g}, sign={sign:+d}, "
             f"reduction={self.reduction!r}"
-        ) + (f", noise={self.noise:g}, samples={self.samples}" if self.noise else "")
+        ) + (f", smoothing={self.smoothing:g}, samples={self.samples}" if self.smoothing else "")
 
 
 class _RankedTogether(torch.autograd.Function):
@@ -192,27 +185,29 @@ class _RankedEach(torch.autograd.Function):
     def forward(ctx: Any, queries: Tensor, items: Tensor, plan: Plan) -> Tensor:
         ctx.save_for_backward(queries, items)
         ctx.plan = plan
-        return rank(queries, items, _from_the_start(plan)).losses
+        return rank(queries, items, plan).losses
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         _refuse_second_derivative()
         queries, items = ctx.saved_tensors
-        ranked = rank(queries, items, _from_the_start(ctx.plan), scale=grad)
+        ranked = rank(queries, items, ctx.plan, scale=grad)
         return ranked.by_queries, ranked.by_items, None
-
-
-def _from_the_start(plan: Plan) -> Plan:
-    """With the noise of the first time."""
-    if plan.noise and plan.generator is not None:
-        plan.generator.manual_seed(plan.generator.initial_seed())
-    return plan
 
 
 def _refuse_second_derivative() -> None:
     """With create_graph the gradient would count as a constant, and a second derivative come out wrong."""
     if torch.is_grad_enabled():
         raise RuntimeError("RankingLoss cannot be differentiated twice: call backward without create_graph")
+
+
+def normal_quantiles(deviation: float, number: int) -> list[float]:
+    """Equally likely values of a normal distribution: the middles of `number` slices of equal probability.
+
+    >>> normal_quantiles(1.0, 2)
+    [-0.674..., 0.674...]
+    """
+    return [NormalDist(0, deviation).inv_cdf((place + 0.5) / number) for place in range(number)]
 
 
 def _complain(embeddings: tuple[Tensor | None, ...]) -> None:

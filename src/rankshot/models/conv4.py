@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.util import find_spec
 from itertools import pairwise
 
 import torch
@@ -22,7 +24,7 @@ class Conv4(nn.Sequential):
 
     def __init__(self, in_channels: int = 1, filters: int = 64) -> None:
         widths = [in_channels, filters, filters, filters, filters]
-        super().__init__(*(_block(*pair) for pair in pairwise(widths)), nn.Flatten())
+        super().__init__(*(Block(*pair) for pair in pairwise(widths)), nn.Flatten())
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
     def forward(self, images: Tensor) -> Tensor:
@@ -34,10 +36,27 @@ class Conv4(nn.Sequential):
         return values
 
 
-def _block(inputs: int, outputs: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(inputs, outputs, kernel_size=3, padding=1),
-        nn.BatchNorm2d(outputs),
-        nn.MaxPool2d(2),
-        nn.ReLU(inplace=True),
-    )
+class Block(nn.Sequential):
+    """Convolution (batch norm takes the place of its bias), batch norm, max-pool, ReLU."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(
+            nn.Conv2d(inputs, outputs, kernel_size=3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
+            nn.MaxPool2d(2),
+            nn.ReLU(inplace=True),
+        )
+
+    def forward(self, values: Tensor) -> Tensor:
+        convolution, norm, *_ = self
+        fits = values.dtype != torch.float64 and norm.num_features <= 256
+        if self.training and values.is_cuda and fits and _has_triton():
+            from .fused import norm_pool_relu
+
+            return norm_pool_relu(convolution(values), norm)
+        return super().forward(values)
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None

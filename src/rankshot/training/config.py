@@ -51,10 +51,10 @@ class TrainConfig:
     sign: int = 1
     """Direct loss minimisation: 1 moves away from a bad ranking that scores well, -1 towards a good one."""
 
-    noise: float = 0.0
-    """Standard deviation of Gaussian noise on the similarities: the metric is then optimised averaged over it."""
-    samples: int = 1
-    """How often each query ranks with noise of its own, each update."""
+    smoothing: float = 0.0
+    """Optimise the metric averaged over a Gaussian shift of the relevant similarities, of this standard deviation."""
+    samples: int = 4
+    """Over how many shifts, where smoothing is not 0."""
     temperature: float = 0.01
     """Of smooth-ap: how soft a comparison is."""
 

@@ -86,7 +86,6 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
             for update in range(standing.update, config.updates):
                 set_learning_rate(optimiser, config.learning_rate_at(update))
                 indices = sampler.draw(update)
-                seed_noise(loss, config, update)
                 try:
                     value, embeddings = step(indices, noise(config, update, device))
                 except ValueError as error:  # the loss looks at its batch, and has found it not finite
@@ -201,12 +200,10 @@ def first_weights(
             epsilon=config.epsilon,
             alpha=config.alpha,
             sign=config.sign,
-            noise=config.noise,
+            smoothing=config.smoothing,
             samples=config.samples,
             temperature=config.temperature,
         )
-        if isinstance(loss, losses.RankingLoss) and config.noise:
-            loss.generator = generator_for(config.seed, "scores", device=device)
     return model.to(device).train(), loss.to(device)
 
 
@@ -216,12 +213,6 @@ def noise(config: TrainConfig, update: int, device: torch.device) -> Tensor:
     if not config.augment:
         return torch.zeros(shape, device=device)
     return torch.rand(shape, generator=generator_for(config.seed, "noise", update, device=device), device=device)
-
-
-def seed_noise(loss: nn.Module, config: TrainConfig, update: int) -> None:
-    """Noise on the scores depends on the seed and the update alone."""
-    if config.noise and isinstance(loss, losses.RankingLoss) and loss.generator is not None:
-        loss.generator.manual_seed(generator_for(config.seed, "scores", update).initial_seed())
 
 
 def kept(model: nn.Module, average: Average | None, updates: int) -> dict[str, Tensor]:

@@ -68,8 +68,6 @@ class GraphedStep:
         torch.cuda.current_stream().wait_stream(stream)
         step.optimiser.zero_grad()
         self.graph = torch.cuda.CUDAGraph()
-        if isinstance(generator := getattr(step.loss, "generator", None), torch.Generator):
-            self.graph.register_generator_state(generator)  # random numbers are then drawn anew at every replay
         with torch.cuda.graph(self.graph):
             self.loss, self.embeddings = step(self.indices, self.noise)
         with torch.no_grad():

@@ -1,0 +1,296 @@
+"""Batch norm, 2x2 max-pool and ReLU as one operation on a GPU, in training: most of a Conv4 step is these three.
+
+Done one by one they carry the largest tensors of the network through memory a dozen times. Here the convolution's output
+is read twice on the way forward (statistics; normalise, pool, cut) and twice on the way back, where everything between
+is computed again instead of being kept. The values are those of the three layers, but for the rounding in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor, nn
+
+WINDOWS, ROWS = 32, 64  # of a tile, beside its channels
+PROGRAMS = 1024  # that share a sum over all rows
+
+
+def norm_pool_relu(values: Tensor, norm: nn.BatchNorm2d) -> Tensor:
+    """(B, C, H, W) channels_last -> (B, C, H // 2, W // 2), by the statistics of this batch; running averages follow."""
+    mean, rstd = torch.empty_like(norm.running_mean), torch.empty_like(norm.running_var)  # type: ignore[arg-type]
+    pooled: Tensor = _NormPoolReLU.apply(values, norm.weight, norm.bias, mean, rstd, norm)  # type: ignore[no-untyped-call]
+    return pooled
+
+
+class _NormPoolReLU(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, values: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, rstd: Tensor, norm: nn.BatchNorm2d
+    ) -> Tensor:
+        values = values.contiguous(memory_format=torch.channels_last)
+        batch, channels, height, width = values.shape
+        rows = batch * height * width
+        block = triton.next_power_of_2(channels)
+        programs = min(PROGRAMS, triton.cdiv(rows, ROWS))
+        partial = torch.empty(2, programs, channels, device=values.device)
+        _sums[(programs,)](values, partial, rows, programs, channels, block, ROWS)
+        _statistics[(1,)](
+            values,
+            partial,
+            mean,
+            rstd,
+            norm.running_mean,
+            norm.running_var,
+            norm.num_batches_tracked,
+            rows,
+            programs,
+            channels,
+            norm.eps,
+            norm.momentum,
+            block,
+            ROWS,
+        )
+        out = torch.empty(
+            (batch, channels, height // 2, width // 2),
+            dtype=values.dtype,
+            device=values.device,
+            memory_format=torch.channels_last,
+        )
+        windows = batch * (height // 2) * (width // 2)
+        grid = (triton.cdiv(windows, WINDOWS),)
+        _pool[grid](values, out, weight, bias, mean, rstd, windows, height, width, channels, block, WINDOWS)
+        ctx.save_for_backward(values, weight, bias, mean, rstd)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        values, weight, bias, mean, rstd = ctx.saved_tensors
+        grad = grad.contiguous(memory_format=torch.channels_last)
+        batch, channels, height, width = values.shape
+        block = triton.next_power_of_2(channels)
+        windows = batch * (height // 2) * (width // 2)
+        programs = min(PROGRAMS, triton.cdiv(windows, WINDOWS))
+        partial = torch.empty(2, programs, channels, device=values.device)
+        shape = (height, width, channels, block, WINDOWS)
+        _gradient_sums[(programs,)](values, grad, weight, bias, mean, rstd, partial, windows, programs, *shape)
+        by_bias, by_weight = partial.sum(1)
+        by_values = torch.empty_like(values)
+        all_windows = batch * triton.cdiv(height, 2) * triton.cdiv(width, 2)  # also those cut off by an odd edge
+        _gradient[(triton.cdiv(all_windows, WINDOWS),)](
+            values,
+            grad,
+            weight,
+            bias,
+            mean,
+            rstd,
+            by_weight,
+            by_bias,
+            by_values,
+            all_windows,
+            batch * height * width,
+            *shape,
+        )
+        return by_values, by_weight, by_bias, None, None, None
+
+
+@triton.jit
+def _sums(values, partial, rows, programs, channels, BLOCK: tl.constexpr, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Sums and squares of every channel, relative to its first value: no digits are lost to a mean far from 0."""
+    channel = tl.arange(0, BLOCK)
+    real = channel < channels
+    origin = tl.load(values + channel, mask=real, other=0.0).to(tl.float32)
+    total = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+    squares = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+    for start in range(tl.program_id(0) * ROWS, rows, programs * ROWS):
+        row = start + tl.arange(0, ROWS)
+        mask = (row < rows)[:, None] & real[None, :]
+        value = tl.load(values + row[:, None].to(tl.int64) * channels + channel[None, :], mask=mask, other=0.0)
+        value = tl.where(mask, value.to(tl.float32) - origin[None, :], 0.0)
+        total += value
+        squares += value * value
+    place = tl.program_id(0) * channels + channel
+    tl.store(partial + place, tl.sum(total, 0), mask=real)
+    tl.store(partial + programs * channels + place, tl.sum(squares, 0), mask=real)
+
+
+@triton.jit
+def _statistics(  # type: ignore[no-untyped-def]
+    values,
+    partial,
+    mean,
+    rstd,
+    running_mean,
+    running_var,
+    tracked,
+    rows,
+    programs,
+    channels,
+    eps,
+    momentum,
+    BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """From the sums to mean and 1 / deviation of every channel, and the running averages one batch further."""
+    channel = tl.arange(0, BLOCK)
+    real = channel < channels
+    total = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+    squares = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+    for start in range(0, programs, ROWS):
+        row = start + tl.arange(0, ROWS)
+        mask = (row < programs)[:, None] & real[None, :]
+        place = row[:, None] * channels + channel[None, :]
+        total += tl.load(partial + place, mask=mask, other=0.0)
+        squares += tl.load(partial + programs * channels + place, mask=mask, other=0.0)
+    shift = tl.sum(total, 0) / rows
+    variance = tl.maximum(tl.sum(squares, 0) / rows - shift * shift, 0.0)
+    centre = tl.load(values + channel, mask=real, other=0.0).to(tl.float32) + shift
+    tl.store(mean + channel, centre, mask=real)
+    tl.store(rstd + channel, 1 / tl.sqrt(variance + eps), mask=real)
+    old = tl.load(running_mean + channel, mask=real)
+    tl.store(running_mean + channel, old + momentum * (centre - old), mask=real)
+    old = tl.load(running_var + channel, mask=real)
+    tl.store(running_var + channel, old + momentum * (variance * (rows / (rows - 1)) - old), mask=real)
+    tl.store(tracked, tl.load(tracked) + 1)
+
+
+@triton.jit
+def _corner(window, height, width, columns, rows_of_windows):  # type: ignore[no-untyped-def]
+    """Row and column of a window's first pixel, and the number of that pixel among all of the batch."""
+    column = window % columns * 2
+    row = window // columns % rows_of_windows * 2
+    image = window // (columns * rows_of_windows)
+    return row, column, (image.to(tl.int64) * height + row) * width + column
+
+
+@triton.jit
+def _normal(values, pixel, there, channel, channels, real, mean, rstd):  # type: ignore[no-untyped-def]
+    value = tl.load(values + pixel[:, None] * channels + channel[None, :], mask=there[:, None] & real[None, :], other=0.0)
+    return (value.to(tl.float32) - mean[None, :]) * rstd[None, :]
+
+
+@triton.jit
+def _pool(  # type: ignore[no-untyped-def]
+    values, out, weight, bias, mean, rstd, windows, height, width, channels, BLOCK: tl.constexpr, WINDOWS: tl.constexpr
+):
+    channel = tl.arange(0, BLOCK)
+    real = channel < channels
+    w, b = tl.load(weight + channel, mask=real), tl.load(bias + channel, mask=real)
+    m, r = tl.load(mean + channel, mask=real), tl.load(rstd + channel, mask=real)
+    window = tl.program_id(0) * WINDOWS + tl.arange(0, WINDOWS)
+    there = window < windows
+    _, _, pixel = _corner(window, height, width, width // 2, height // 2)
+    best = _normal(values, pixel, there, channel, channels, real, m, r) * w[None, :]
+    best = tl.maximum(best, _normal(values, pixel + 1, there, channel, channels, real, m, r) * w[None, :])
+    best = tl.maximum(best, _normal(values, pixel + width, there, channel, channels, real, m, r) * w[None, :])
+    best = tl.maximum(best, _normal(values, pixel + width + 1, there, channel, channels, real, m, r) * w[None, :])
+    best = tl.maximum(best + b[None, :], 0.0)
+    place = window[:, None].to(tl.int64) * channels + channel[None, :]
+    tl.store(out + place, best.to(out.dtype.element_ty), mask=there[:, None] & real[None, :])
+
+
+@triton.jit
+def _which(a, b, c, d):  # type: ignore[no-untyped-def]
+    """Which of four is the largest, of equals the first, and how large."""
+    best = tl.maximum(tl.maximum(a, b), tl.maximum(c, d))
+    return tl.where(a == best, 0, tl.where(b == best, 1, tl.where(c == best, 2, 3))), best
+
+
+@triton.jit
+def _gradient_sums(  # type: ignore[no-untyped-def]
+    values,
+    grad,
+    weight,
+    bias,
+    mean,
+    rstd,
+    partial,
+    windows,
+    programs,
+    height,
+    width,
+    channels,
+    BLOCK: tl.constexpr,
+    WINDOWS: tl.constexpr,
+):
+    """Sums of the gradient, and of gradient times normalised value, over the pixels that were passed on."""
+    channel = tl.arange(0, BLOCK)
+    real = channel < channels
+    w, b = tl.load(weight + channel, mask=real), tl.load(bias + channel, mask=real)
+    m, r = tl.load(mean + channel, mask=real), tl.load(rstd + channel, mask=real)
+    by_bias = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    by_weight = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    for start in range(tl.program_id(0) * WINDOWS, windows, programs * WINDOWS):
+        window = start + tl.arange(0, WINDOWS)
+        there = window < windows
+        _, _, pixel = _corner(window, height, width, width // 2, height // 2)
+        x0 = _normal(values, pixel, there, channel, channels, real, m, r)
+        x1 = _normal(values, pixel + 1, there, channel, channels, real, m, r)
+        x2 = _normal(values, pixel + width, there, channel, channels, real, m, r)
+        x3 = _normal(values, pixel + width + 1, there, channel, channels, real, m, r)
+        which, best = _which(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
+        mask = there[:, None] & real[None, :]
+        g = tl.load(grad + window[:, None].to(tl.int64) * channels + channel[None, :], mask=mask, other=0.0).to(tl.float32)
+        g = tl.where(best + b[None, :] > 0, g, 0.0)
+        chosen = tl.where(which == 0, x0, tl.where(which == 1, x1, tl.where(which == 2, x2, x3)))
+        by_bias += g
+        by_weight += tl.where(mask, g * chosen, 0.0)
+    place = tl.program_id(0) * channels + channel
+    tl.store(partial + place, tl.sum(by_bias, 0), mask=real)
+    tl.store(partial + programs * channels + place, tl.sum(by_weight, 0), mask=real)
+
+
+@triton.jit
+def _gradient(  # type: ignore[no-untyped-def]
+    values,
+    grad,
+    weight,
+    bias,
+    mean,
+    rstd,
+    by_weight,
+    by_bias,
+    by_values,
+    windows,
+    pixels,
+    height,
+    width,
+    channels,
+    BLOCK: tl.constexpr,
+    WINDOWS: tl.constexpr,
+):
+    """The gradient by every pixel: what came through its window, less what it changes of mean and deviation."""
+    channel = tl.arange(0, BLOCK)
+    real = channel < channels
+    w, b = tl.load(weight + channel, mask=real), tl.load(bias + channel, mask=real)
+    m, r = tl.load(mean + channel, mask=real), tl.load(rstd + channel, mask=real)
+    of_mean = tl.load(by_bias + channel, mask=real) / pixels
+    of_deviation = tl.load(by_weight + channel, mask=real) / pixels
+    window = tl.program_id(0) * WINDOWS + tl.arange(0, WINDOWS)
+    row, column, pixel = _corner(window, height, width, (width + 1) // 2, (height + 1) // 2)
+    there = window < windows
+    right, below = there & (column + 1 < width), there & (row + 1 < height)
+    both = right & below
+    x0 = _normal(values, pixel, there, channel, channels, real, m, r)
+    x1 = _normal(values, pixel + 1, right, channel, channels, real, m, r)
+    x2 = _normal(values, pixel + width, below, channel, channels, real, m, r)
+    x3 = _normal(values, pixel + width + 1, both, channel, channels, real, m, r)
+    which, best = _which(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
+    image = (window // (((width + 1) // 2) * ((height + 1) // 2))).to(tl.int64)
+    pooled = (image * (height // 2) + row // 2) * (width // 2) + column // 2
+    mask = both[:, None] & real[None, :]  # an incomplete window was not pooled
+    g = tl.load(grad + pooled[:, None] * channels + channel[None, :], mask=mask, other=0.0).to(tl.float32)
+    g = tl.where(best + b[None, :] > 0, g, 0.0)
+    factor = (w * r)[None, :]
+    place = pixel[:, None] * channels + channel[None, :]
+    kind = by_values.dtype.element_ty
+    g0 = tl.where(which == 0, g, 0.0) - of_mean[None, :] - x0 * of_deviation[None, :]
+    g1 = tl.where(which == 1, g, 0.0) - of_mean[None, :] - x1 * of_deviation[None, :]
+    g2 = tl.where(which == 2, g, 0.0) - of_mean[None, :] - x2 * of_deviation[None, :]
+    g3 = tl.where(which == 3, g, 0.0) - of_mean[None, :] - x3 * of_deviation[None, :]
+    tl.store(by_values + place, (factor * g0).to(kind), mask=there[:, None] & real[None, :])
+    tl.store(by_values + place + channels, (factor * g1).to(kind), mask=right[:, None] & real[None, :])
+    tl.store(by_values + place + width * channels, (factor * g2).to(kind), mask=below[:, None] & real[None, :])
+    tl.store(by_values + place + (width + 1) * channels, (factor * g3).to(kind), mask=mask)

@@ -1,0 +1,41 @@
+"""Run by a process of its own where there is no GPU: Triton then interprets its kernels, which it decides when imported."""
+
+import copy
+import sys
+
+import torch
+from torch import nn
+
+from rankshot.models.fused import norm_pool_relu
+
+SHAPES = [(3, 5, 7, 9), (2, 64, 8, 8), (4, 3, 21, 20), (2, 6, 2, 2)]  # odd edges are cut off by the pooling
+
+
+def compare(shape, device, dtype, tolerance):
+    """Values, gradients and running averages against the plain layers in float64."""
+    generator = torch.Generator().manual_seed(0)
+    values = 3 * torch.randn(shape, generator=generator) + 50  # far from 0, where naive variances lose their digits
+    values = values.to(device, dtype).contiguous(memory_format=torch.channels_last)
+    norm = nn.BatchNorm2d(shape[1]).to(device)
+    with torch.no_grad():
+        norm.weight.copy_(torch.randn(shape[1], generator=generator))  # negative weights turn the order round
+        norm.bias.copy_(torch.randn(shape[1], generator=generator))
+    plain = copy.deepcopy(norm).double()
+    ours, exact = values.clone().requires_grad_(), values.double().requires_grad_()
+    got = norm_pool_relu(ours, norm)
+    want = nn.functional.relu(nn.functional.max_pool2d(plain(exact), 2))
+    upstream = torch.randn(want.shape, generator=generator).to(device, dtype)
+    got.backward(upstream)
+    want.backward(upstream.double())
+    pairs = {"output": (got, want), "by values": (ours.grad, exact.grad)}
+    pairs |= {f"by {name}": (getattr(norm, name).grad, getattr(plain, name).grad) for name in ("weight", "bias")}
+    pairs |= {name: (each, plain.get_buffer(name)) for name, each in norm.named_buffers()}
+    for name, (one, other) in pairs.items():
+        difference = (one.double() - other.double()).norm() / other.double().norm()
+        assert difference < tolerance, f"{name} of {shape}: {difference:.1e}"
+
+
+if __name__ == "__main__":
+    for shape in SHAPES:
+        compare(shape, "cpu", torch.float32, 1e-4)
+    print("agrees", *sys.argv[1:])
