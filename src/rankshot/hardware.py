@@ -22,7 +22,7 @@ def hardware() -> str:
 
 
 def commit() -> str | None:
-    """Of the source that runs, where it lies in its repository. Where it comes without history, COMMIT tells which it is."""
+    """Of the source that runs, where it lies in its repository; where it comes without history, COMMIT may tell it."""
     if told := os.environ.get("COMMIT"):
         return told
     here = Path(__file__).parent

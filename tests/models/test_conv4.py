@@ -14,9 +14,26 @@ def test_dimensions(size, channels, dimensions, device):
 
 def test_layers():
     kinds = [type(layer).__name__ for layer in Conv4().modules() if not list(layer.children())]
-    assert kinds == ["Conv2d", "BatchNorm2d", "ReLU", "MaxPool2d"] * 4 + ["Flatten"]
-    assert sum(each.numel() for each in Conv4().parameters()) == (9 * 1 + 1) * 64 + 3 * (9 * 64 + 1) * 64 + 4 * 2 * 64
+    assert kinds == ["Conv2d", "BatchNorm2d", "MaxPool2d", "ReLU"] * 4 + ["Flatten"]
+    assert sum(each.numel() for each in Conv4().parameters()) == 9 * 1 * 64 + 3 * 9 * 64 * 64 + 4 * 2 * 64
     assert Conv4(in_channels=3, filters=32)(torch.rand(1, 3, 32, 32)).shape == (1, 128)
+
+
+def test_pooling_before_the_relu_changes_nothing():
+    model = Conv4(in_channels=3, filters=8).double()
+    images = torch.rand(4, 3, 21, 21, dtype=torch.float64)
+    values, gradients = [], []
+    for order in ([0, 1, 2, 3], [0, 1, 3, 2]):  # as it is, and as the paper has it
+        model.zero_grad()
+        embeddings = images
+        for block in list(model)[:-1]:
+            for part in order:
+                embeddings = block[part](embeddings.clone())
+        embeddings.square().sum().backward()
+        values.append(embeddings)
+        gradients.append(torch.cat([each.grad.flatten() for each in model.parameters()]))
+    assert torch.equal(*values)
+    assert torch.equal(*gradients)
 
 
 def test_channels_last_changes_nothing_but_speed():

@@ -20,28 +20,37 @@ def test_agrees_with_plain_layers_interpreted():
     assert done.stdout == "agrees\n", done.stderr
 
 
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+
+
+@needs_cuda
 @pytest.mark.gpu
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 1e-2)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-3), (torch.bfloat16, 1e-2)])
 @pytest.mark.parametrize("shape", [(3, 5, 7, 9), (128, 64, 28, 28), (16, 64, 21, 21), (2, 100, 84, 84)])
 def test_agrees_with_plain_layers(shape, dtype, tolerance):
-    sys.path.insert(0, str(HERE))
-    from fused_against_plain import compare
+    from models.fused_against_plain import compare
 
     compare(shape, "cuda", dtype, tolerance)
 
 
+@needs_cuda
 @pytest.mark.gpu
 def test_conv4_takes_it_in_training_and_gives_the_same(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     model = Conv4(3).cuda()
     images = torch.rand(32, 3, 84, 84, device="cuda")
-    outputs = []
+    found = {}
     for has_triton in (True, False):
         monkeypatch.setattr("rankshot.models.conv4._has_triton", lambda has=has_triton: has)
         model.zero_grad()
-        outputs.append(model(images))
-        outputs[-1].square().sum().backward()
-        outputs.append(model[0][0].weight.grad.clone())
-    kinds = [type(each.grad_fn).__name__ for each in outputs[::2]]
-    torch.testing.assert_close(outputs[0], outputs[2], rtol=1e-3, atol=1e-3)
-    assert (outputs[1] - outputs[3]).norm() < 1e-2 * outputs[3].norm()
-    assert len(kinds) == 2
+        output = model(images)
+        output.square().sum().backward()
+        nodes, names = [output.grad_fn], set()
+        while nodes:
+            node = nodes.pop()
+            names.add(type(node).__name__)
+            nodes += [each for each, _ in node.next_functions if each is not None]
+        assert ("_NormPoolReLUBackward" in names) == has_triton
+        found[has_triton] = output.detach(), model[0][0].weight.grad.clone()
+    for one, other in zip(found[True], found[False], strict=True):
+        assert (one - other).norm() < 1e-3 * other.norm()

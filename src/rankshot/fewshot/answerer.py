@@ -79,7 +79,7 @@ def normalising_with(model: nn.Module, norm: str, groups: int = 1) -> Iterator[N
 
 def _by_group(layer: _BatchNorm, groups: int, values: Tensor) -> Tensor:
     """(groups * B, C, …) -> the same, normalised group by group, channel by channel."""
-    grouped = values.unflatten(0, (groups, -1))
+    grouped = values.view(groups, -1, *values.shape[1:])
     variance, mean = torch.var_mean(grouped, (1, *range(3, grouped.dim())), correction=0, keepdim=True)
     by_channel = (-1, *[1] * (values.dim() - 2))
     factor = (variance + layer.eps).rsqrt()

@@ -105,4 +105,4 @@ def _shifted(scores: Tensor, relevant: Tensor, irrelevant: Tensor, shifts: Seque
 
 def _mean_of_rankings(values: Tensor, rankings: int) -> Tensor:
     """(rankings * Q, …) -> (Q, …)."""
-    return values if rankings == 1 else values.unflatten(0, (rankings, -1)).mean(0)
+    return values if rankings == 1 else values.view(rankings, -1, *values.shape[1:]).mean(0)

@@ -40,21 +40,20 @@ class Block(nn.Sequential):
     """Convolution (batch norm takes the place of its bias), batch norm, max-pool, ReLU."""
 
     def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(
-            nn.Conv2d(inputs, outputs, kernel_size=3, padding=1, bias=False),
-            nn.BatchNorm2d(outputs),
-            nn.MaxPool2d(2),
-            nn.ReLU(inplace=True),
-        )
+        convolution = nn.Conv2d(inputs, outputs, kernel_size=3, padding=1, bias=False)
+        super().__init__(convolution, nn.BatchNorm2d(outputs), nn.MaxPool2d(2), nn.ReLU(inplace=True))
 
     def forward(self, values: Tensor) -> Tensor:
-        convolution, norm, *_ = self
+        norm = self[1]
+        assert isinstance(norm, nn.BatchNorm2d)
         fits = values.dtype != torch.float64 and norm.num_features <= 256
         if self.training and values.is_cuda and fits and _has_triton():
             from .fused import norm_pool_relu
 
-            return norm_pool_relu(convolution(values), norm)
-        return super().forward(values)
+            return norm_pool_relu(self[0](values), norm)
+        for part in self:
+            values = part(values)
+        return values
 
 
 @cache

@@ -5,23 +5,27 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from rankshot import __version__
-from rankshot.fewshot import Result, evaluate, pixels_for, summary, tasks_for
+from rankshot.fewshot import Result, Task, evaluate, pixels_for, summary, tasks_for
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
 from rankshot.models.pretrained import read_json
 from rankshot.training import TrainConfig, train
-from rankshot.training.loop import load
+from rankshot.training.loop import load, validation_tasks, where_to_train
+from rankshot.training.progress import Progress
 from rankshot.training.run_folder import read_metrics
 
 NORMS = ("running", "batch")
+PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
+VALIDATION_EPISODES, VALIDATION_SEED = 300, 1000  # others than those by which a run chose the network to keep
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,9 @@ class Questions:
 
 @dataclass(frozen=True)
 class Run:
-    """name       its place below results/, without .json
+    """Something to train, and what to ask it then.
+
+    name       its place below results/, without .json
     questions  None: a trial, which is judged by its validation classes alone
     """
 
@@ -45,72 +51,106 @@ class Run:
     questions: Questions | None
 
 
-def result_of(run: Run, results: Path) -> dict[str, Any] | None:
-    """What is recorded of a run, if it is; a record of other settings is an error."""
-    path = results / f"{run.name}.json"
-    if not path.exists():
-        return None
-    record = read_json(path)
-    settings, wanted = record.get("config"), settings_of(run.config)
-    if settings != wanted:
-        changed = [name for name in wanted if not isinstance(settings, dict) or settings.get(name) != wanted[name]]
-        raise ValueError(f"{path} was made with other settings ({', '.join(changed)}): move it away to run it again")
-    return record
+class Stopped(KeyboardInterrupt):
+    """Asked to stop in the middle of a run, which can go on from there."""
 
 
-def settings_of(config: TrainConfig) -> dict[str, Any]:
-    """As json has them, without those that say where a run happened."""
-    content: dict[str, Any] = json.loads(json.dumps(config.to_json()))
-    return {name: value for name, value in content.items() if name not in ("root", "device")}
-
-
-def perform(run: Run, folder: Path, results: Path, side_by_side: int = 1) -> dict[str, Any]:
+def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> dict[str, Any]:
     """Train in `folder` (where a run that was stopped goes on), measure, and write the json.
 
-    side_by_side   how many runs shared the machine, which its speed depends on
+    side_by_side   how many runs share the machine, which its speed depends on; with more than one this one is silent
     """
-    standing = train(run.config, folder, resume=True, progress=Silent())
+    standing = train(run.config, folder, resume=True, progress=Silent() if side_by_side > 1 else None)
     if standing.update < run.config.updates:
-        raise KeyboardInterrupt
-    lines = read_metrics(folder)
-    curve = [{"update": line["update"], **line["validation"]} for line in lines if "validation" in line]
+        raise Stopped(run.name)
+    curve = [{"update": line["update"], **line["validation"]} for line in read_metrics(folder) if "validation" in line]
+    model = from_pretrained(folder).to(where_to_train(run.config)[0])
     record: dict[str, Any] = {
         "name": run.name,
         "config": settings_of(run.config),
+        "questions": None if run.questions is None else asdict(run.questions),
         "kept_update": standing.best_update or standing.update,
         "training_seconds": round(standing.seconds, 2),
         "updates_per_second": round(standing.update / standing.seconds, 1),
         "side_by_side": side_by_side,
         "curve": curve,
-        "validation": next((line for line in curve if line["update"] == standing.best_update), None),
-        "test": None if run.questions is None else measured(folder, run),
-        "episodes": None if run.questions is None else run.questions.episodes,
+        "validation": on_validation(model, run) if curve else None,
+        "test": on_test(model, run),
         "commit": commit(),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "hardware": hardware(),
         "torch": torch.__version__,
         "rankshot": __version__,
     }
-    path = results / f"{run.name}.json"
+    path = path_of(run, results)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(record, indent=1) + "\n")
     return record
 
 
-def measured(folder: Path, run: Run) -> dict[str, dict[str, dict[str, float]]]:
-    """norm -> task -> mean and interval, on the test classes."""
-    assert run.questions is not None
-    asked = run.questions
+def on_validation(model: nn.Module, run: Run) -> dict[str, Any]:
+    """norm -> task -> mean and interval: what norm and recipe are chosen by."""
+    images = load(run.config, "val")
+    tasks = validation_tasks(run.config, images)
+    return _by_norm(model, images, tasks, VALIDATION_EPISODES, VALIDATION_SEED)
+
+
+def on_test(model: nn.Module, run: Run) -> dict[str, Any] | None:
+    """norm -> task -> mean and interval."""
+    if run.questions is None:
+        return None
     images = load(run.config, "test")
-    tasks = tasks_for(images, asked.ways, asked.shots)
-    model = from_pretrained(folder).to("cuda" if torch.cuda.is_available() and run.config.device != "cpu" else "cpu")
+    tasks = tasks_for(images, run.questions.ways, run.questions.shots)
+    return _by_norm(model, images, tasks, run.questions.episodes, run.questions.seed)
+
+
+def _by_norm(model: nn.Module, images: Any, tasks: Sequence[Task], episodes: int, seed: int) -> dict[str, Any]:
     pixels = pixels_for(model, images)
-    return {
-        norm: summary(evaluate(model, images, tasks, asked.episodes, asked.seed, norm, pixels=pixels)) for norm in NORMS
+    return {norm: summary(evaluate(model, images, tasks, episodes, seed, norm, pixels)) for norm in NORMS}
+
+
+def path_of(run: Run, results: Path) -> Path:
+    return results / f"{run.name}.json"
+
+
+def result_of(run: Run, results: Path) -> dict[str, Any] | None:
+    """What is recorded of a run, if it is. A record of other settings is an error: nothing is overwritten."""
+    path = path_of(run, results)
+    if not path.exists():
+        return None
+    record = read_json(path)
+    found, wanted = settings_in(record, path), settings_of(run.config)
+    if changed := [name for name in wanted if found.get(name) != wanted[name]]:
+        raise ValueError(f"{path} was made with other settings ({', '.join(changed)}): move it away to run it anew")
+    return record
+
+
+def run_in(path: Path) -> Run:
+    """The run that a json tells about, to be run again."""
+    record = read_json(path)
+    config = TrainConfig(**settings_in(record, path))
+    config.check()
+    asked: dict[str, Any] | None = record.get("questions")
+    as_tuples: dict[str, Any] = {
+        name: tuple(each) if isinstance(each, list) else each for name, each in (asked or {}).items()
     }
+    return Run(str(record.get("name", path.stem)), config, None if asked is None else Questions(**as_tuples))
 
 
-class Silent:
+def settings_of(config: TrainConfig) -> dict[str, Any]:
+    """As json has them, without those that say where a run happened."""
+    content: dict[str, Any] = json.loads(json.dumps(config.to_json()))
+    return {name: value for name, value in content.items() if name not in PLACE}
+
+
+def settings_in(record: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Those of a record; an option that was not there yet counts as its default."""
+    if not isinstance(record.get("config"), dict):
+        raise ValueError(f"{path} is no record of a run: there is no object 'config' in it")
+    return {**settings_of(TrainConfig()), **record["config"]}
+
+
+class Silent(Progress):
     """Several runs at once would talk over one another."""
 
     def said(self, text: str) -> None: ...

@@ -1,8 +1,17 @@
-"""Which runs make up the paper's tables and figures, in the order in which they are worth having."""
+"""Which runs make up the paper's tables and figures, in the order in which they are worth having.
+
+A run's name is its place below results/:
+
+    DATA/paper/METHOD/SEED    rows of the tables with the paper's recipe
+    DATA/best/METHOD/SEED     and with ours, chosen on validation classes (docs/experiments.md)
+    DATA/curves/METHOD        learning curves, where the rows have none: Omniglot's learn from the validation classes too
+    DATA/alpha/METHOD-ALPHA/SEED   other values of alpha
+    DATA/batch/METHOD-SIZE    other batch sizes
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankshot.training import TrainConfig
@@ -10,7 +19,13 @@ from rankshot.training import TrainConfig
 from .job import Questions, Run
 
 METHODS = ("map-dlm", "map-ssvm", "siamese", "smooth-ap")
+RECIPES = ("paper", "best")
 SEEDS = (0, 1, 2)
+ALPHAS = (1.0, 3.0, 10.0, 30.0)
+BATCH_SIZES = (16, 32, 64, 128)
+CURVE: dict[str, Any] = {"split": "train", "validate_every": 500}
+
+Settings = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -19,56 +34,57 @@ class Benchmark:
 
     base       what all its runs share
     questions  the tasks of its table
-    paper      method -> settings that the paper's recipe adds
-    best       method -> settings of our recipe, chosen on validation classes (docs/experiments.md)
+    paper      method -> what the paper's recipe sets
+    best       method -> what ours sets; a method that is not there has no row
     """
 
     base: TrainConfig
     questions: Questions
-    paper: dict[str, dict[str, Any]]
-    best: dict[str, dict[str, Any]]
+    paper: Settings
+    best: Settings = field(default_factory=dict)
 
     def config(self, recipe: str, method: str, seed: int = 0, **settings: Any) -> TrainConfig:
         return replace(self.base, method=method, seed=seed, **{**getattr(self, recipe)[method], **settings})
 
 
-# The paper does not give CUB's settings: those of mini-ImageNet are taken. Smooth-AP is not in the paper: it takes what
-# the mAP methods take, with its own paper's temperature.
-_PHOTOGRAPHS: dict[str, dict[str, Any]] = {
+# The paper does not give CUB's settings: those of mini-ImageNet are taken. Smooth-AP is not in the paper: it takes what the
+# mAP methods take, with the temperature of its own paper.
+PHOTOGRAPHS: Settings = {
     "map-dlm": {"schedule": "step", "updates": 22_000},
     "map-ssvm": {"schedule": "step", "updates": 22_000},
     "siamese": {"schedule": "step", "updates": 24_000, "learning_rate": 0.01},
     "smooth-ap": {"schedule": "step", "updates": 22_000},
 }
+SHARED = TrainConfig(batch_size=128, log_every=200, checkpoint_every=2000)
 BENCHMARKS = {
     "omniglot": Benchmark(
-        TrainConfig(
-            data="omniglot", rotations=True, batch_classes=16, log_every=200, checkpoint_every=2000, updates=18_000
-        ),
+        replace(SHARED, data="omniglot", rotations=True, batch_classes=16, updates=18_000),
         Questions(episodes=1000),
         paper={method: {"split": "trainval", "validate_every": 0} for method in METHODS},
-        best={},
     ),
     "mini-imagenet": Benchmark(
-        TrainConfig(
+        replace(
+            SHARED,
             data="mini-imagenet",
             batch_classes=8,
             validate_every=500,
             validation_ways=(5, 16),
-            log_every=200,
-            checkpoint_every=2000,
+            validation_shots=(1, 5),
         ),
         Questions(episodes=600),
-        paper=_PHOTOGRAPHS,
-        best={},
+        paper=PHOTOGRAPHS,
     ),
     "cub": Benchmark(
-        TrainConfig(data="cub", batch_classes=8, validate_every=500, log_every=200, checkpoint_every=2000),
+        replace(SHARED, data="cub", batch_classes=8, validate_every=500),
         Questions(episodes=1000),
-        paper=_PHOTOGRAPHS,
-        best={},
+        paper=PHOTOGRAPHS,
     ),
 }
+
+
+def plan(name: str) -> list[Run]:
+    """Everything for one data set: the rows first, then the studies."""
+    return [*rows(name, "paper"), *rows(name, "best"), *curves(name), *alphas(name), *batch_sizes(name)]
 
 
 def rows(name: str, recipe: str) -> list[Run]:
@@ -78,4 +94,46 @@ def rows(name: str, recipe: str) -> list[Run]:
         Run(f"{name}/{recipe}/{method}/{seed}", benchmark.config(recipe, method, seed), benchmark.questions)
         for seed in SEEDS
         for method in getattr(benchmark, recipe)
+    ]
+
+
+def curves(name: str) -> list[Run]:
+    """Runs that hold the validation classes out, where the rows learn from them."""
+    benchmark = BENCHMARKS[name]
+    return [
+        Run(f"{name}/curves/{method}", benchmark.config("paper", method, **CURVE), None)
+        for method in benchmark.paper
+        if benchmark.config("paper", method).split == "trainval"
+    ]
+
+
+def alphas(name: str) -> list[Run]:
+    """mAP-DLM with other values of alpha, for the figures; both methods with 1, three seeds, for mini-ImageNet's table.
+
+    Alpha 10 is the paper's recipe: it is among the rows, or the curves.
+    """
+    if name == "cub":
+        return []
+    benchmark = BENCHMARKS[name]
+    one_seed = [("map-dlm", alpha, 0) for alpha in ALPHAS if alpha != 10]
+    more = [(method, 1.0, seed) for seed in SEEDS for method in ("map-dlm", "map-ssvm")] if name == "mini-imagenet" else []
+    settings = CURVE if name == "omniglot" else {}
+    return [
+        Run(
+            f"{name}/alpha/{method}-{alpha:g}/{seed}",
+            benchmark.config("paper", method, seed, alpha=alpha, **settings),
+            benchmark.questions,
+        )
+        for method, alpha, seed in dict.fromkeys([*more, *one_seed])
+    ]
+
+
+def batch_sizes(name: str) -> list[Run]:
+    """The paper's learning-efficiency study: the same 8 classes in smaller batches. The largest is among the rows."""
+    if name != "mini-imagenet":
+        return []
+    return [
+        Run(f"{name}/batch/{method}-{size}", BENCHMARKS[name].config("paper", method, batch_size=size), None)
+        for size in BATCH_SIZES[:-1]
+        for method in ("map-dlm", "siamese")
     ]

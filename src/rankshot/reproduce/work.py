@@ -1,54 +1,75 @@
-"""A list of runs, worked off in order by one process or several; what is recorded already is not run again."""
+"""A list of runs, worked off in order by one process or several; what has its json already is not run again."""
 
 from __future__ import annotations
 
 import multiprocessing
+import queue
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .job import Run, perform, result_of
+from .job import Run, Stopped, perform, result_of
 
 
-def work_off(runs: Sequence[Run], results: Path, folders: Path, jobs: int = 1, seconds: float | None = None) -> list[Run]:
+def work_off(
+    runs: Sequence[Run], results: Path, folders: Path, *, jobs: int = 1, seconds: float | None = None
+) -> list[Run]:
     """Perform what has no json yet, first things first; returns what is still to do.
 
-    folders  where the run folders are made
+    folders  where the run folders are made: a run that was stopped goes on there
+    jobs     how many at a time, each in a process of its own
     seconds  begin nothing after so long
     """
-    left = [run for run in runs if result_of(run, results) is None]
-    ends = time.monotonic() + seconds if seconds is not None else None
+    if jobs < 1:
+        raise ValueError(f"jobs must be 1 or more, got {jobs}")
+    todo = [run for run in runs if result_of(run, results) is None]
+    ends = None if seconds is None else time.time() + seconds
+    jobs = min(jobs, max(1, len(todo)))
     if jobs == 1:
-        _take(iter(left).__next__, results, folders, 1, ends, len(left))
+        left = iter(todo)
+        _take(lambda: next(left, None), results, folders, 1, ends)
     else:
-        context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
-        with context.Manager() as manager:
-            queue = manager.Queue()
-            for run in left:
-                queue.put(run)
-            workers = [
-                context.Process(target=_take, args=(queue.get_nowait, results, folders, jobs, ends, len(left)))
-                for _ in range(min(jobs, len(left)))
-            ]
-            for each in workers:
-                each.start()
-            for each in workers:
-                each.join()
+        _together(todo, results, folders, jobs, ends)
     return [run for run in runs if result_of(run, results) is None]
 
 
-def _take(next_run, results: Path, folders: Path, jobs: int, ends: float | None, of: int) -> None:
-    import queue
+def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
+    context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+    waiting = context.Queue()
+    for run in [*todo, *[None] * jobs]:
+        waiting.put(run)
+    workers = [context.Process(target=_take, args=(waiting.get, results, folders, jobs, ends)) for _ in range(jobs)]
+    for each in workers:
+        each.start()
+    try:
+        for each in workers:
+            each.join()
+    except KeyboardInterrupt:  # the workers have heard it too, and write their checkpoints
+        for each in workers:
+            each.join()
+        raise
+    finally:
+        waiting.cancel_join_thread()
+        waiting.close()
 
-    while ends is None or time.monotonic() < ends:
+
+def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
+    """One run after another, until there is none, or it is too late to begin one."""
+    while ends is None or time.time() < ends:
         try:
             run = next_run()
-        except (StopIteration, queue.Empty):
+        except queue.Empty:
             return
-        began = time.monotonic()
+        if run is None:
+            return
+        began = time.time()
         try:
-            perform(run, folders / run.name, results, jobs)
-        except Exception as error:  # one run that breaks down leaves the others alone
-            print(f"{run.name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
-            continue
-        print(f"{run.name}: {time.monotonic() - began:.0f} s", flush=True)
+            perform(run, folders / run.name, results, side_by_side=jobs)
+        except Stopped:
+            if jobs == 1:
+                raise
+            return
+        except (ValueError, OSError, RuntimeError) as error:  # one run that breaks down leaves the others alone
+            print(f"{run.name}: {error}", flush=True)
+        else:
+            print(f"{run.name}: {time.time() - began:.0f} s", flush=True)

@@ -75,7 +75,7 @@ class TrainConfig:
     decay_every: int = 2000
     """Updates between two steps of the step schedule."""
     average: float = 0.0
-    """Validate and keep a running average of the weights, which forgets by this factor an update. 0: the weights as they are."""
+    """Validate and keep an average of the weights, which forgets by this factor an update. 0: the weights as they are."""
     seed: int = 0
     """Of the first weights, the batches and the validation episodes."""
 
@@ -83,6 +83,8 @@ class TrainConfig:
     """Updates between two validations on held-out classes; the best model by mAP is kept. 0: never, the last is kept."""
     validation_ways: tuple[int, ...] | None = None
     """Classes of a validation episode; the largest decides which model is best. None: 5 and 20, or as many as there are."""
+    validation_shots: tuple[int, ...] = (1,)
+    """Labelled images a class of a validation episode, in classification."""
     validation_episodes: int = 100
     """Episodes of each validation task."""
     norm: str = "running"
@@ -130,6 +132,8 @@ class TrainConfig:
         check_episodes(self.validation_episodes)
         if self.validation_ways is not None and min(self.validation_ways, default=0) < 2:
             raise ValueError(f"validation_ways must be 2 or more each, got {self.validation_ways}")
+        if min(self.validation_shots, default=0) < 1:
+            raise ValueError(f"validation_shots must be 1 or more each, got {self.validation_shots}")
 
     @property
     def first_learning_rate(self) -> float:

@@ -174,7 +174,7 @@ def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tens
 
 
 def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[fewshot.Task]:
-    """One-shot classification and retrieval of every way; the last one decides which model is best."""
+    """Classification and retrieval of every way; the last one decides which model is best."""
     if images is None:
         return []
     if len(images.classes) < 2:
@@ -182,7 +182,7 @@ def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[
             f"{config.data} has a single validation class: to train without validation, set validate_every to 0"
         )
     ways = config.validation_ways or {min(way, len(images.classes)) for way in WAYS}
-    return fewshot.tasks_for(images, ways, shots=[1])
+    return fewshot.tasks_for(images, ways, config.validation_shots)
 
 
 def first_weights(

@@ -1,0 +1,98 @@
+"""`rankshot reproduce`."""
+
+from __future__ import annotations
+
+import fnmatch
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rankshot.data import prepared
+from rankshot.files import write_whole
+from rankshot.reproduce import again
+from rankshot.reproduce.figures import draw_all
+from rankshot.reproduce.job import Run, result_of
+from rankshot.reproduce.plan import BENCHMARKS, plan
+from rankshot.reproduce.tables import all_tables
+from rankshot.reproduce.work import work_off
+from rankshot.terminal import counting
+
+
+@dataclass(frozen=True)
+class Options:
+    """Make the paper's tables and figures from real data: omniglot, mini-imagenet, cub.
+
+    Walks an ordered list of runs, the rows of the tables first. Every run leaves a json below --results, and is not run
+    again while that is there; stopped in the middle, it goes on where it was. Then: rankshot reproduce --tables
+    """
+
+    data: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    """Data sets whose runs to perform."""
+    tables: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Write tables.md and figures/ from the json files that are there."""
+    list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Only tell what runs there are, and which are done."""
+    only: str = "*"
+    """Runs whose names match this pattern, such as 'omniglot/paper/map-dlm/*'."""
+    again: Path | None = None
+    """Run what this json tells about once more, and compare."""
+    results: Path = Path("results")
+    """Where the json files are."""
+    runs: Path = Path("runs/reproduce")
+    """Where the run folders are."""
+    jobs: int = 1
+    """How many runs at a time."""
+    seconds: float | None = None
+    """Begin no run after so many seconds."""
+    root: str | None = None
+    """Folder of all prepared data. None: RANKSHOT_DATA, or the cache folder."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Options, args=list(arguments), prog="rankshot reproduce")
+    for name in options.data:
+        if name not in BENCHMARKS:
+            raise ValueError(f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}")
+    if not (options.data or options.tables or options.again):
+        raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}, or --tables from what is there")
+    code = 0
+    if options.again is not None:
+        code = run_again(options)
+    if options.data:
+        runs = [placed(run, options) for name in options.data for run in plan(name)]
+        runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
+        if not runs:
+            raise ValueError(f"no run is called {options.only!r}: --list tells what there is")
+        if options.list:
+            for run in runs:
+                print(f"{'done' if result_of(run, options.results) else '    '}  {run.name}")
+            return code
+        for name in options.data:
+            with counting(name) as told:
+                prepared(name, options.root, told=told)
+        left = work_off(runs, options.results, options.runs, jobs=options.jobs, seconds=options.seconds)
+        print(f"{len(runs) - len(left)} of {len(runs)} runs are done" + (f"; next: {left[0].name}" if left else ""))
+        code = code or int(bool(left) and options.seconds is None)
+    if options.tables:
+        write_whole(options.results / "tables.md", all_tables(options.results))
+        for path in [options.results / "tables.md", *draw_all(options.results, options.results / "figures")]:
+            print(path)
+    return code
+
+
+def placed(run: Run, options: Options) -> Run:
+    return replace(run, config=replace(run.config, root=options.root))
+
+
+def run_again(options: Options) -> int:
+    assert options.again is not None
+    run = placed(again.run_in(options.again), options)
+    with counting(run.config.data) as told:
+        prepared(run.config.data, options.root, told=told)
+    with tempfile.TemporaryDirectory() as folder:
+        print(again.compared(options.again, run, Path(folder)))
+    return 0
