@@ -22,10 +22,17 @@ def test_options_reach_the_loss():
     assert loss.settings[2:] == (0.5, 3.0, 1)
     assert by_name("map-dlm", 5, sign=-1).settings[2:] == (1.0, 1.0, -1)
     assert isinstance(by_name("siamese", 5), SiameseLoss)
+    assert by_name("smooth-ap", 5, temperature=0.2).temperature == 0.2
+    smooth = by_name("map-dlm", 5, smoothing=0.1, samples=3)
+    assert (smooth.smoothing, smooth.samples) == (0.1, 3)
 
 
 def test_bad_names_and_options():
-    with pytest.raises(ValueError, match="unknown method 'map': there is 'map-dlm', 'map-ssvm', 'siamese'"):
+    with pytest.raises(ValueError, match="unknown method 'map': there is 'map-dlm', 'map-ssvm', 'siamese', 'smooth-ap'"):
         by_name("map", 5)
-    with pytest.raises(ValueError, match="siamese has no alpha"):
+    with pytest.raises(ValueError, match="siamese has no alpha: that is for 'map-dlm' and 'map-ssvm'"):
         by_name("siamese", 5, alpha=3.0)
+    with pytest.raises(ValueError, match="smooth-ap has no smoothing"):
+        by_name("smooth-ap", 5, smoothing=0.1)
+    with pytest.raises(ValueError, match="map-dlm has no temperature: that is for 'smooth-ap'"):
+        by_name("map-dlm", 5, temperature=0.1)

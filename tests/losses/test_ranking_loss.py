@@ -1,8 +1,10 @@
 """RankingLoss against the paper's formula written out, and everything that a training loop may do to it."""
 
 import itertools
+import math
 import pickle
 import warnings
+from statistics import NormalDist
 
 import pytest
 import torch
@@ -488,3 +490,66 @@ def test_it_can_be_recorded_in_a_cuda_graph():
             leaf[3, 2] = torch.nan
         graph.replay()
         assert value.isnan()  # nothing is checked within a graph, but nothing is hidden either
+
+
+class TestSmoothing:
+    def test_it_is_the_mean_over_shifts_of_the_relevant_scores(self, device):
+        random = torch.Generator().manual_seed(0)
+        unit = torch.nn.functional.normalize(torch.randn(30, 6, generator=random, dtype=torch.float64), dim=-1).to(device)
+        labels = torch.randint(5, (30,), generator=random).to(device)
+        relevance, valid = ranking.relevance_of(labels)
+        scores = unit @ unit.T
+        shifts = [0.1 * NormalDist().inv_cdf((place + 0.5) / 3) for place in range(3)]
+        found = [ranking.dlm(scores + shift * relevance, relevance, valid, epsilon=0.05, alpha=1.0) for shift in shifts]
+        loss = RankingLoss(epsilon=0.05, alpha=1.0, smoothing=0.1, samples=3, reduction="none")
+        own = unit.clone().requires_grad_()
+        value = loss(own, labels)
+        torch.testing.assert_close(value.detach(), sum(each.loss for each in found) / 3)
+        value.sum().backward()
+        weights = sum(each.weights for each in found) / 3
+        by_unit = weights @ unit + weights.T @ unit
+        expected = by_unit - (by_unit * unit).sum(-1, keepdim=True) * unit  # what normalising leaves of it
+        torch.testing.assert_close(own.grad, expected)
+
+    @pytest.mark.parametrize("reduction", ["mean", "sum"])
+    def test_chunks_and_reductions_agree(self, reduction, device):
+        embeddings = torch.randn(40, 6, dtype=torch.float64, device=device)
+        labels = torch.arange(40, device=device) % 6
+        options = {"alpha": 1.0, "epsilon": 0.1, "smoothing": 0.05}
+        gradients = []
+        for how in ({"reduction": reduction}, {"reduction": reduction, "memory_budget": 50_000}, {"reduction": "none"}):
+            own = embeddings.clone().requires_grad_()
+            value = RankingLoss(**options, **how)(own, labels)
+            (value.mean() if reduction == "mean" else value.sum()).backward()
+            gradients.append(own.grad)
+        torch.testing.assert_close(gradients[0], gradients[1])
+        torch.testing.assert_close(gradients[0], gradients[2])
+
+    def test_pairs_that_are_just_wrong_are_pulled_too(self):
+        """Without smoothing the positive update with alpha 1 looks only at pairs that are right by little."""
+        scores = torch.tensor([[0.50, 0.51]], dtype=torch.float64)
+        relevance = torch.tensor([[True, False]])
+        assert not ranking.dlm(scores, relevance, epsilon=0.01, alpha=1.0).weights.any()
+        points = torch.tensor([[1.0, 0.0], [0.9, 0.43589], [0.905, 0.42541]], dtype=torch.float64, requires_grad=True)
+        labels = torch.tensor([0, 0, 1])
+        RankingLoss(epsilon=0.01, alpha=1.0)(points[:1], labels[:1], points[1:], labels[1:]).backward()
+        assert not points.grad.any()
+        RankingLoss(epsilon=0.01, alpha=1.0, smoothing=0.02)(points[:1], labels[:1], points[1:], labels[1:]).backward()
+        assert points.grad.any()
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"smoothing": -0.1}, "smoothing must be 0 or a positive number, got -0.1"),
+            ({"smoothing": math.inf}, "smoothing must be 0 or a positive number, got inf"),
+            ({"smoothing": 0.1, "samples": 1}, "samples must be a whole number of at least 2, got 1"),
+            ({"smoothing": 0.1, "samples": 2.0}, "samples must be a whole number of at least 2, got 2.0"),
+        ],
+    )
+    def test_options(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            RankingLoss(**options)
+
+    def test_it_says_so(self):
+        assert "smoothing=0.01, samples=4" in repr(RankingLoss(smoothing=0.01))
+        assert "smoothing" not in repr(RankingLoss())

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from rankshot.ranking.inference import decouples
-from rankshot.ranking.objectives import Settings, on_sides
+from rankshot.ranking.objectives import Objective, Settings, on_sides
+from rankshot.ranking.rows import fits, objective_rows
 from rankshot.ranking.sides import split
 from rankshot.ranking.solvers import programme_values
 
@@ -75,14 +76,7 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
         irrelevant = ~relevant
         if plan.leave_out:
             relevant.diagonal(start).fill_(False)
-        if plan.shifts:
-            scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, plan.shifts)
-        sides = split(scores, relevant, irrelevant, plan.bound)
-        if plan.leave_out:
-            for each in scores.view(plan.rankings, -1, len(items)):
-                each.diagonal(start).zero_()
-        found = on_sides(sides, scores, plan.settings)
-        losses[some], weights = (_mean_of_rankings(each, plan.rankings) for each in found)
+        losses[some], weights = _objective(scores, relevant, irrelevant, plan, start)
         if scale is None or by_queries is None or by_items is None:
             continue
         weights *= scale[some, None]
@@ -91,6 +85,19 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
         torch.mm(weights, items, out=by_queries[some])
         by_items.addmm_(weights.T, queries[some])
     return Ranked(losses, by_queries, by_items)
+
+
+def _objective(scores: Tensor, relevant: Tensor, irrelevant: Tensor, plan: Plan, start: int) -> Objective:
+    """The mean over the shifts. Weights are anything where an item is on neither side."""
+    if fits(scores, plan.settings):
+        return objective_rows(scores, relevant, irrelevant, plan.settings, plan.shifts or (0.0,))
+    if plan.shifts:
+        scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, plan.shifts)
+    sides = split(scores, relevant, irrelevant, plan.bound)
+    if plan.leave_out:
+        for each in scores.view(plan.rankings, -1, scores.shape[1]):
+            each.diagonal(start).zero_()
+    return Objective(*(_mean_of_rankings(each, plan.rankings) for each in on_sides(sides, scores, plan.settings)))
 
 
 def _shifted(scores: Tensor, relevant: Tensor, irrelevant: Tensor, shifts: Sequence[float]) -> tuple[Tensor, ...]:

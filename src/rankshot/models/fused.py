@@ -97,7 +97,7 @@ class _NormPoolReLU(torch.autograd.Function):
 
 
 @triton.jit
-def _sums(values, partial, rows, programs, channels, BLOCK: tl.constexpr, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
+def _sums(values, partial, rows, programs, channels, BLOCK: tl.constexpr, ROWS: tl.constexpr):
     """Sums and squares of every channel, relative to its first value: no digits are lost to a mean far from 0."""
     channel = tl.arange(0, BLOCK)
     real = channel < channels
@@ -117,7 +117,7 @@ def _sums(values, partial, rows, programs, channels, BLOCK: tl.constexpr, ROWS: 
 
 
 @triton.jit
-def _statistics(  # type: ignore[no-untyped-def]
+def _statistics(
     values,
     partial,
     mean,
@@ -157,7 +157,7 @@ def _statistics(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _corner(window, height, width, columns, rows_of_windows):  # type: ignore[no-untyped-def]
+def _corner(window, height, width, columns, rows_of_windows):
     """Row and column of a window's first pixel, and the number of that pixel among all of the batch."""
     column = window % columns * 2
     row = window // columns % rows_of_windows * 2
@@ -166,13 +166,13 @@ def _corner(window, height, width, columns, rows_of_windows):  # type: ignore[no
 
 
 @triton.jit
-def _normal(values, pixel, there, channel, channels, real, mean, rstd):  # type: ignore[no-untyped-def]
+def _normal(values, pixel, there, channel, channels, real, mean, rstd):
     value = tl.load(values + pixel[:, None] * channels + channel[None, :], mask=there[:, None] & real[None, :], other=0.0)
     return (value.to(tl.float32) - mean[None, :]) * rstd[None, :]
 
 
 @triton.jit
-def _pool(  # type: ignore[no-untyped-def]
+def _pool(
     values, out, weight, bias, mean, rstd, windows, height, width, channels, BLOCK: tl.constexpr, WINDOWS: tl.constexpr
 ):
     channel = tl.arange(0, BLOCK)
@@ -192,14 +192,14 @@ def _pool(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _which(a, b, c, d):  # type: ignore[no-untyped-def]
+def _which(a, b, c, d):
     """Which of four is the largest, of equals the first, and how large."""
     best = tl.maximum(tl.maximum(a, b), tl.maximum(c, d))
     return tl.where(a == best, 0, tl.where(b == best, 1, tl.where(c == best, 2, 3))), best
 
 
 @triton.jit
-def _gradient_sums(  # type: ignore[no-untyped-def]
+def _gradient_sums(
     values,
     grad,
     weight,
@@ -243,7 +243,7 @@ def _gradient_sums(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _gradient(  # type: ignore[no-untyped-def]
+def _gradient(
     values,
     grad,
     weight,

@@ -1,0 +1,56 @@
+"""Run by a process of its own where there is no GPU: Triton then interprets its kernel, which it decides when imported."""
+
+import sys
+
+import torch
+
+from rankshot.ranking.objectives import on_sides, settings
+from rankshot.ranking.rows import objective_rows
+from rankshot.ranking.sides import split
+
+FRAMEWORKS = [("dlm", 1.0, 10.0), ("dlm", 0.01, 1.0), ("ssvm", 1.0, 10.0), ("ssvm", 0.5, 1.0)]
+SHIFTS = [(0.0,), (-0.02, 0.0, 0.03)]
+
+
+def compare(queries, items, classes, metric, framework, epsilon, alpha, shifts, device, grid=None):
+    """One program a query against sorted sides and a solver; both in float32.
+
+    grid   scores are multiples of this, so that many are equal
+    """
+    random = torch.Generator().manual_seed(items)
+    scores = torch.rand(queries, items, generator=random)
+    if grid:
+        scores = (scores / grid).round() * grid
+    relevant = torch.randint(classes, (queries, items), generator=random) == 0
+    valid = torch.rand(queries, items, generator=random) < 0.9
+    relevant &= valid
+    irrelevant = valid & ~relevant
+    relevant[0], irrelevant[-1] = False, False  # queries that cannot be ranked
+    scores, relevant, irrelevant = (each.to(device) for each in (scores, relevant, irrelevant))
+    chosen = settings(framework, metric, epsilon, alpha)
+    found = objective_rows(scores, relevant, irrelevant, chosen, shifts)
+    ranked = relevant | irrelevant
+    loss, weights = torch.zeros_like(found.loss), torch.zeros_like(found.weights)
+    for shift in shifts:
+        raised = scores + shift * relevant
+        each = on_sides(split(raised, relevant, irrelevant), raised * ranked, chosen)
+        loss += each.loss / len(shifts)
+        weights += each.weights.where(ranked, 0.0) / len(shifts)
+    torch.testing.assert_close(found.loss, loss, atol=1e-4 / epsilon, rtol=1e-4)
+    if not grid:  # of equally good rankings, rounding may choose another one
+        torch.testing.assert_close(found.weights, weights, atol=1e-4 / epsilon, rtol=1e-4)
+
+
+def compare_some(device):
+    for items, queries, classes in ((40, 4, 4), (12, 6, 2), (130, 3, 3)):
+        for metric in ("ap", "ndcg", "auc", "rr"):
+            for framework in FRAMEWORKS if metric == "ap" else FRAMEWORKS[1:3]:
+                for shifts in SHIFTS if metric == "ap" else SHIFTS[1:]:
+                    compare(queries, items, classes, metric, *framework, shifts, device)
+    compare(4, 30, 3, "ap", "ssvm", 1.0, 1.0, (0.0,), device, grid=0.125)
+    compare(4, 30, 3, "ap", "dlm", 1.0, 1.0, (0.0,), device, grid=0.125)
+
+
+if __name__ == "__main__":
+    compare_some("cpu")
+    print("agrees", *sys.argv[1:])

@@ -1,0 +1,74 @@
+"""The kernel that ranks small batches on a GPU, against sorted sides and their solvers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from rankshot.losses import RankingLoss
+from rankshot.ranking.objectives import settings
+from rankshot.ranking.rows import MOST_ITEMS, fits
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+
+
+def test_agrees_with_solvers_interpreted():
+    pytest.importorskip("triton")
+    script = [sys.executable, str(Path(__file__).parent / "rows_against_solvers.py")]
+    done = subprocess.run(script, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False)
+    assert done.stdout == "agrees\n", done.stderr
+
+
+def test_it_is_for_small_batches_on_a_gpu():
+    assert not fits(torch.zeros(4, 8), settings())
+
+
+@needs_cuda
+@pytest.mark.gpu
+class TestOnAGPU:
+    def test_agrees_with_solvers(self):
+        from ranking.rows_against_solvers import FRAMEWORKS, compare, compare_some
+
+        compare_some("cuda")
+        for items in (128, 700, 1024):
+            for framework in FRAMEWORKS:
+                compare(64, items, 12, "ap", *framework, (-0.01, 0.01), "cuda")
+
+    def test_what_does_not_fit(self):
+        small = torch.zeros(4, 8, device="cuda")
+        assert fits(small, settings())
+        assert not fits(small.double(), settings())
+        assert not fits(small, settings(sign=-1))
+        assert not fits(small, settings(metric="precision@3"))
+        assert not fits(torch.zeros(1, MOST_ITEMS + 1, device="cuda"), settings())
+
+    @pytest.mark.parametrize(
+        "options", [{}, {"alpha": 1.0, "epsilon": 0.01, "smoothing": 0.02}, {"framework": "ssvm"}], ids=str
+    )
+    def test_the_loss_is_that_of_the_cpu(self, options):
+        embeddings = torch.randn(96, 16)
+        labels = torch.randint(9, (96,))
+        found = []
+        for device in ("cpu", "cuda"):
+            own = embeddings.to(device).requires_grad_()
+            RankingLoss(**options)(own, labels.to(device)).backward()
+            found.append(own.grad.cpu())
+        assert (found[0] - found[1]).norm() < 2e-2 * found[0].norm()  # a ranking or two may differ in rounding
+
+    def test_a_graph_outlives_what_is_kept(self):
+        from rankshot.ranking import rows
+
+        embeddings, labels = torch.randn(64, 8, device="cuda"), torch.randint(6, (64,), device="cuda")
+        loss = RankingLoss(smoothing=0.01)
+        expected = loss(embeddings, labels).item()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            value = loss(embeddings, labels)
+        rows._kept.clear()
+        torch.cuda.empty_cache()
+        torch.full((2**20,), torch.nan, device="cuda")
+        graph.replay()
+        assert value.item() == pytest.approx(expected, rel=1e-4)
