@@ -82,6 +82,9 @@ def test_no_file(tmp_path):
         ("validation_episodes", 1, "episodes must be from 2, .* got 1"),
         ("validation_ways", (5, 1), "validation_ways must be 2 or more each"),
         ("validation_ways", (), "validation_ways must be 2 or more each"),
+        ("validation_shots", (), "validation_shots must be 1 or more each"),
+        ("split", "test", "unknown split 'test': there is 'train', 'trainval'"),
+        ("average", 1.0, "average must be from 0 to less than 1, got 1.0"),
     ],
 )
 def test_settings_that_make_no_sense(setting, value, message):

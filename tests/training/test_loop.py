@@ -290,3 +290,56 @@ def test_validation_tasks_fit_the_images():
     names = [str(task) for task in validation_tasks(TrainConfig(), few)]
     assert names == ["1-shot 5-way", "1-shot 7-way", "retrieval 5-way", "retrieval 7-way"]
     assert validation_tasks(TrainConfig(), None) == []
+
+
+class TestAverage:
+    def test_it_is_the_mean_of_the_weights_with_the_latest_counting_most(self, tmp_path):
+        """Against the weights after every update, written down by runs of each length."""
+        settings = {"updates": 5, "validate_every": 0, "average": 0.7, "schedule": "constant"}
+        train(small(**settings), tmp_path / "run")
+        kept = tensors(tmp_path / "run", "model")
+        weights = []
+        for updates in range(1, 6):
+            folder = tmp_path / str(updates)
+            train(small(**{**settings, "average": 0.0, "updates": updates}), folder)
+            weights.append(tensors(folder, "model"))
+        shares = [0.7**ago for ago in reversed(range(5))]
+        for name, each in kept.items():
+            expected = weights[-1][name]
+            if each.is_floating_point():
+                expected = sum(share * one[name] for share, one in zip(shares, weights, strict=True)) / sum(shares)
+            torch.testing.assert_close(each, expected, msg=name)
+
+    def test_it_is_what_is_validated_and_kept_and_training_does_not_notice(self, tmp_path):
+        train(small(average=0.9), tmp_path / "average")
+        train(small(), tmp_path / "plain")
+        with_average, plain = tensors(tmp_path / "average", "state"), tensors(tmp_path / "plain", "state")
+        assert all(torch.equal(with_average[name], each) for name, each in plain.items())
+        said = [line["validation"] for line in metrics(tmp_path / "average") if line.get("best")][-1]
+        images = data.load("glyphs", "val")
+        tasks = validation_tasks(small(), images)
+        model = rankshot.from_pretrained(tmp_path / "average")
+        found = fewshot.summary(fewshot.evaluate(model, images, tasks, 20, seed=0))
+        assert found == said
+        assert not same(tensors(tmp_path / "average", "model"), tensors(tmp_path / "plain", "model"))
+
+    def test_it_is_resumed(self, tmp_path):
+        train(small(average=0.9, updates=24), tmp_path / "whole")
+        train(small(average=0.9, updates=13), tmp_path / "parts")
+        train(small(average=0.9, updates=24), tmp_path / "parts", resume=True)
+        assert same(tensors(tmp_path / "whole", "state"), tensors(tmp_path / "parts", "state"))
+
+
+def test_learning_from_the_validation_classes_too(tmp_path):
+    train(small(updates=2, split="trainval", validate_every=0), tmp_path / "run")
+    learned = json.loads((tmp_path / "run" / "classes.json").read_text())
+    assert learned == list(data.load("glyphs", "trainval").classes)
+    with pytest.raises(ValueError, match="split 'trainval' leaves no classes to validate on: set validate_every to 0"):
+        train(small(split="trainval"), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_validation_with_several_shots(tmp_path):
+    train(small(updates=4, validation_ways=(3,), validation_shots=(1, 5)), tmp_path / "run")
+    (line,) = [line for line in metrics(tmp_path / "run") if "validation" in line]
+    assert list(line["validation"]) == ["1-shot 3-way", "5-shot 3-way", "retrieval 3-way"]

@@ -85,7 +85,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
     path = path_of(run, results)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(record, indent=1) + "\n")
-    return record
+    return read_json(path)
 
 
 def on_validation(model: nn.Module, run: Run) -> dict[str, Any]:

@@ -1,0 +1,97 @@
+"""One run from nothing to its json, and what is done with a json that is there."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from small import small
+
+from rankshot import data, fewshot
+from rankshot.models import from_pretrained
+from rankshot.reproduce.again import compared
+from rankshot.reproduce.job import Questions, Run, perform, result_of, run_in
+
+ASKED = Questions(ways=(3,), shots=(1, 2), episodes=10)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, data_root):
+    folder = tmp_path_factory.mktemp("job")
+    run = Run("small/paper/map-dlm/0", small(updates=12, validation_ways=(3,)), ASKED)
+    return run, folder, perform(run, folder / "run", folder / "results")
+
+
+def test_the_record(done):
+    run, folder, record = done
+    assert json.loads((folder / "results" / "small/paper/map-dlm/0.json").read_text()) == record
+    assert result_of(run, folder / "results") == record
+    assert record["config"]["updates"] == 12
+    assert not {"root", "device"} & record["config"].keys()
+    assert [point["update"] for point in record["curve"]] == [8, 12]
+    assert record["kept_update"] in (8, 12)
+    assert record["updates_per_second"] > 0
+    assert record["side_by_side"] == 1
+    tasks = ["1-shot 3-way", "2-shot 3-way", "retrieval 3-way"]
+    assert {norm: list(found) for norm, found in record["test"].items()} == {"running": tasks, "batch": tasks}
+    assert list(record["validation"]["batch"]) == ["1-shot 3-way", "retrieval 3-way"]
+
+
+def test_it_says_what_the_kept_network_does(done):
+    _, folder, record = done
+    images = data.load("glyphs", "test")
+    for norm in ("running", "batch"):
+        results = fewshot.evaluate(
+            from_pretrained(folder / "run"), images, fewshot.tasks_for(images, (3,), (1, 2)), 10, seed=0, norm=norm
+        )
+        assert fewshot.summary(results) == record["test"][norm]
+
+
+def test_a_trial_is_not_asked_about_test_classes(tmp_path):
+    run = Run("trials/small", small(updates=4, validation_ways=(3,)), None)
+    record = perform(run, tmp_path / "run", tmp_path / "results")
+    assert record["test"] is None
+    assert record["validation"] is not None
+
+
+def test_without_validation_classes(tmp_path):
+    run = Run("row", small(updates=4, split="trainval", validate_every=0), ASKED)
+    record = perform(run, tmp_path / "run", tmp_path / "results")
+    assert (record["curve"], record["validation"], record["kept_update"]) == ([], None, 4)
+
+
+def test_a_record_of_other_settings_is_not_taken(done):
+    run, folder, _ = done
+    other = replace(run, config=replace(run.config, alpha=3.0, device="cpu"))
+    with pytest.raises(ValueError, match=r"0.json was made with other settings \(alpha\): move it away"):
+        result_of(other, folder / "results")
+    assert result_of(replace(run, name="small/paper/map-dlm/1"), folder / "results") is None
+
+
+def test_an_option_that_was_not_there_yet_counts_as_its_default(done, tmp_path):
+    run, _, record = done
+    path = tmp_path / f"{run.name}.json"
+    path.parent.mkdir(parents=True)
+    older = {**record, "config": {name: each for name, each in record["config"].items() if name != "smoothing"}}
+    path.write_text(json.dumps(older))
+    assert result_of(run, tmp_path) is not None
+
+
+def test_again(done):
+    run, folder, record = done
+    path = folder / "results" / f"{run.name}.json"
+    found = run_in(path)
+    assert found == replace(run, config=replace(run.config, device="auto"))
+    told = compared(path, replace(found, config=run.config), folder / "again")
+    assert "1-shot 3-way" in told
+    line = next(line for line in told.splitlines() if line.startswith("batch    retrieval 3-way"))
+    once = 100 * record["test"]["batch"]["retrieval 3-way"]["mean"]
+    assert line.split()[3:6] == [f"{once:.2f}", f"{once:.2f}", "+0.00"]  # a CPU repeats itself exactly
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("{}", "no record of a run"), ("[]", "must hold an object"), ("x", "JSON")]
+)
+def test_files_that_are_no_records(content, message, tmp_path):
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        run_in(tmp_path / "a.json")

@@ -1,0 +1,60 @@
+"""The runs of the tables are the paper's, and what is recorded was made by them."""
+
+from pathlib import Path
+
+import pytest
+
+from rankshot.losses.by_name import by_name
+from rankshot.reproduce.job import result_of
+from rankshot.reproduce.plan import BENCHMARKS, METHODS, SEEDS, plan, rows
+from rankshot.reproduce.published import COLUMNS, PUBLISHED
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_run_can_be_made(name):
+    runs = plan(name)
+    assert len({run.name for run in runs}) == len(runs)
+    for run in runs:
+        assert run.name.startswith(f"{name}/")
+        run.config.check()
+        c = run.config
+        options = {each: getattr(c, each) for each in ("metric", "epsilon", "alpha", "sign", "smoothing", "samples")}
+        by_name(c.method, 64, **options, temperature=c.temperature)
+    assert [run.name.split("/")[1] for run in runs][: len(METHODS) * len(SEEDS)] == ["paper"] * 12
+
+
+def test_the_paper_s_recipes():
+    for method in METHODS:
+        omniglot, photographs = (BENCHMARKS[name].config("paper", method) for name in ("omniglot", "mini-imagenet"))
+        assert (omniglot.batch_classes, omniglot.batch_size, omniglot.updates) == (16, 128, 18_000)
+        assert (omniglot.split, omniglot.rotations, omniglot.schedule) == ("trainval", True, "constant")
+        assert omniglot.first_learning_rate == (0.1 if method == "siamese" else 0.001)
+        assert (photographs.batch_classes, photographs.batch_size) == (8, 128)
+        assert photographs.updates == (24_000 if method == "siamese" else 22_000)
+        assert (photographs.schedule, photographs.decay, photographs.decay_every) == ("step", 0.75, 2000)
+        assert photographs.first_learning_rate == (0.01 if method == "siamese" else 0.001)
+        assert (photographs.alpha, photographs.epsilon, photographs.augment) == (None, 1.0, ())
+    assert [BENCHMARKS[name].questions.episodes for name in BENCHMARKS] == [1000, 600, 1000]
+
+
+def test_one_of_each_row_comes_before_the_second_of_any():
+    assert [run.name.rsplit("/", 1)[1] for run in rows("cub", "paper")] == ["0"] * 4 + ["1"] * 4 + ["2"] * 4
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_what_is_recorded_was_made_by_the_plan(name):
+    for run in plan(name):
+        record = result_of(run, RESULTS)  # complains about other settings
+        if record is not None:
+            assert record["name"] == run.name
+            assert {"commit", "hardware", "date", "updates_per_second", "torch"} <= record.keys()
+    planned = {f"{run.name}.json" for run in plan(name)}
+    recorded = {str(path.relative_to(RESULTS)) for path in (RESULTS / name).rglob("*.json")}
+    assert recorded <= planned
+
+
+def test_published_figures_have_a_column_each():
+    for name, methods in PUBLISHED.items():
+        assert all(len(figures) == len(COLUMNS[name]) for figures in methods.values())

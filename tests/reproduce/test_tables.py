@@ -1,0 +1,95 @@
+"""Tables and figures from records; and the pages that are committed are made from the records beside them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rankshot.reproduce.figures import FIGURES, draw_all
+from rankshot.reproduce.plan import BENCHMARKS, plan
+from rankshot.reproduce.published import COLUMNS
+from rankshot.reproduce.tables import all_tables, alpha_table, main_table, norm_of, spread_table, trials_table
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def record(mean, tasks, curve=True, interval=0.001):
+    of = {task: {"mean": mean, "interval": interval} for task in tasks}
+    worse = {task: {"mean": mean - 0.1, "interval": interval} for task in tasks}
+    points = [{"update": update, **of} for update in (500, 1000)] if curve else []
+    return {"test": {"running": worse, "batch": of}, "curve": points, "validation": {"running": worse, "batch": of}}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A record for every planned run of mini-ImageNet, in which mAP-DLM's seeds give 50, 51 and 52."""
+    tasks = ["1-shot 5-way", "5-shot 5-way", "retrieval 5-way", "retrieval 16-way", "retrieval 20-way", "1-shot 16-way"]
+    for run in plan("mini-imagenet"):
+        seed = int(run.name[-1]) if run.name[-2] == "/" else 0
+        mean = 0.5 + 0.01 * seed if "paper/map-dlm" in run.name else 0.4
+        path = tmp_path / f"{run.name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record(mean, tasks)))
+    return tmp_path
+
+
+def test_means_over_seeds_beside_the_published_figures(results):
+    lines = main_table(results, "mini-imagenet", "batch").splitlines()
+    assert "| mAP-DLM, as published | 50.28 | 63.70 | **52.96** | 23.68 |" in lines
+    assert "| mAP-DLM, here, the paper's recipe | **51.00** | 51.00 | 51.00 | **51.00** |" in lines
+    assert "| Smooth-AP, here, the paper's recipe | 40.00 | 40.00 | 40.00 | 40.00 |" in lines
+    assert lines[-1] == "Means in %: 3 seeds a row, 600 episodes a task, batch norm by batch statistics."
+    assert "| mAP-DLM, the paper's recipe | 51.00 (1.00; ± 0.10) |" in spread_table(results, "mini-imagenet", "batch")
+
+
+def test_the_norm_is_chosen_on_validation_classes(results, tmp_path):
+    assert norm_of(results, "mini-imagenet") == "batch"
+    assert norm_of(results, "cub") is None
+
+
+def test_alpha(results):
+    lines = alpha_table(results, "batch").splitlines()
+    assert "| mAP-DLM, alpha 1, as published | 41.64 | 50.40 | 45.21 | 17.30 |" in lines
+    assert "| mAP-DLM, alpha 1, here | 40.00 | 40.00 | 40.00 | 40.00 |" in lines
+    assert "| mAP-DLM, alpha 10, here | 51.00 | 51.00 | 51.00 | 51.00 |" in lines
+
+
+def test_nothing_measured_yet(tmp_path):
+    assert main_table(tmp_path, "omniglot", "batch") is None
+    assert trials_table(tmp_path, "cub") == "No trial yet."
+    assert draw_all(tmp_path, tmp_path / "figures") == []
+    assert "## " not in all_tables(tmp_path)
+
+
+def test_trials_tell_what_they_changed_the_best_first(tmp_path):
+    folder = tmp_path / "trials" / "cub"
+    folder.mkdir(parents=True)
+    settings = {"data": "cub", "batch_classes": 8, "updates": 10, "alpha": 3.0, "augment": ["flip", "crop"]}
+    for name, mean, change in (("a", 0.4, {}), ("b", 0.5, {"method": "smooth-ap", "alpha": None})):
+        content = record(mean, ["1-shot 20-way", "retrieval 20-way"])
+        (folder / f"{name}.json").write_text(json.dumps({**content, "config": {**settings, **change}}))
+    rows = trials_table(tmp_path, "cub").splitlines()[2:4]
+    assert rows == [
+        "| augment flip + crop, method smooth-ap | 10 | 50.00 | 50.00 |",
+        "| alpha 3.0, augment flip + crop | 10 | 40.00 | 40.00 |",
+    ]
+
+
+def test_figures(results, tmp_path):
+    from PIL import Image
+
+    written = draw_all(results, tmp_path / "figures")
+    assert [path.stem for path in written] == [name for name in FIGURES if "omniglot" not in name]
+    for path in written:
+        with Image.open(path) as picture:
+            assert picture.size[0] > 800
+    again = draw_all(results, tmp_path / "again")
+    assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+
+
+def test_the_committed_tables_are_those_of_the_committed_records():
+    assert (RESULTS / "tables.md").read_text() == all_tables(RESULTS)
+    for name in BENCHMARKS:
+        for norm in ("running", "batch"):
+            table = main_table(RESULTS, name, norm)
+            assert table is None or all(task in table for task in COLUMNS[name])

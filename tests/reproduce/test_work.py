@@ -1,0 +1,85 @@
+"""Runs in order, once each, in one process or several, and after being stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from small import small
+
+from rankshot.reproduce.job import Run
+from rankshot.reproduce.work import work_off
+
+
+def runs(number=3, **settings):
+    config = {"updates": 4, "validate_every": 0, "split": "trainval", **settings}
+    return [Run(f"small/{each}", small(seed=each, **config), None) for each in range(number)]
+
+
+@pytest.fixture(autouse=True)
+def drawn(data_root):
+    """Glyphs are drawn before several processes want them."""
+    from rankshot import data
+
+    data.load("glyphs")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_each_is_run_once(jobs, tmp_path, capfd):
+    assert work_off(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
+    told = capfd.readouterr().out
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
+    assert sorted(path.stem for path in made) == ["0", "1", "2"]
+    assert all(f"small/{number}: " in told for number in range(3))
+    assert work_off(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
+    assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
+
+
+def test_first_things_first_and_no_more_than_there_is_time_for(tmp_path):
+    left = work_off(runs(), tmp_path / "results", tmp_path / "runs", seconds=0.01)
+    assert [run.name for run in left] == ["small/1", "small/2"]
+
+
+def test_one_that_breaks_down_leaves_the_others_alone(tmp_path, capfd):
+    first, second, third = runs()
+    broken = Run("small/1", small(batch_classes=100_000), None)
+    assert work_off([first, broken, third], tmp_path / "results", tmp_path / "runs") == [broken]
+    assert "small/1: a batch must have 2 to" in capfd.readouterr().out
+    assert second.name == broken.name
+
+
+def test_bad_jobs(tmp_path):
+    with pytest.raises(ValueError, match="jobs must be 1 or more, got 0"):
+        work_off(runs(), tmp_path, tmp_path, jobs=0)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from reproduce.test_work import runs
+from rankshot.reproduce.work import work_off
+if __name__ == "__main__":
+    left = work_off(runs(2, updates=int(sys.argv[2])), Path(sys.argv[1]), Path(sys.argv[1]) / "runs", jobs=2)
+    print("left", len(left))
+"""
+
+
+def test_stopped_by_ctrl_c_it_goes_on_where_it_was(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(tests=os.path.dirname(os.path.dirname(__file__))))
+    command = [sys.executable, str(script), str(tmp_path), "3000"]
+    # A group of its own, as a terminal's foreground job is: Ctrl-C reaches all of it. A shell's background job ignores it.
+    working = subprocess.Popen(
+        command, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+    )
+    states = [tmp_path / "runs" / "small" / str(number) / "metrics.jsonl" for number in range(2)]
+    while not all(path.exists() and path.stat().st_size for path in states):
+        assert working.poll() is None
+        time.sleep(0.05)
+    os.killpg(working.pid, signal.SIGINT)
+    assert working.wait(60) != 0
+    assert not list(tmp_path.glob("small/*.json"))
+    assert len(list(tmp_path.glob("runs/small/*/state.safetensors"))) == 2
