@@ -42,6 +42,7 @@ bench: setup quickstart
 
 # Puts what was measured last into the documentation.
 tables: setup
+	$(BIN)/rankshot reproduce --tables
 	$(BIN)/python -m benchmarks.tables
 
 clean:

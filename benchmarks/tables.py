@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rankshot.reproduce.plan import BENCHMARKS
+from rankshot.reproduce.tables import main_table, norm_of, trials_table
+
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "results" / "benchmarks"
 RESULTS = FOLDER / "ranking.json"
@@ -187,14 +190,24 @@ def data() -> str:
     )
 
 
+def paper() -> str:
+    """The tables of the README: every data set that has rows, by the norm that validation classes chose."""
+    found = (main_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch") for name in BENCHMARKS)
+    return "\n\n".join(each for each in found if each)
+
+
 SECTIONS = {
+    "paper": paper,
+    "trials_omniglot": lambda: trials_table(ROOT / "results", "omniglot"),
+    "trials_mini_imagenet": lambda: trials_table(ROOT / "results", "mini-imagenet"),
+    "trials_cub": lambda: trials_table(ROOT / "results", "cub"),
     "data": data,
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "training": training,
     "quickstart": quickstart,
 }
-PAGES = [ROOT / "README.md", ROOT / "docs" / "benchmarks.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "experiments.md"]
 
 
 def filled(page: Path) -> str:

@@ -51,6 +51,8 @@ def test_a_trial_is_not_asked_about_test_classes(tmp_path):
     record = perform(run, tmp_path / "run", tmp_path / "results")
     assert record["test"] is None
     assert record["validation"] is not None
+    quick = replace(run, name="trials/quick", both_norms=False)
+    assert perform(quick, tmp_path / "quick", tmp_path / "results")["validation"] is None
 
 
 def test_without_validation_classes(tmp_path):

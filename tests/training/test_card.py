@@ -16,7 +16,8 @@ def test_card(tmp_path):
     card = (tmp_path / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: rankshot\n")
     assert "conv4 trained on glyphs by map-dlm" in card
-    assert "after 400 of 500 updates" in card
+    assert "after 400 of 500 updates, the best by validation so far" in card
+    assert "## Training data\n\ndrawn by rankshot from the fonts" in card
     assert "| retrieval 20-way | 81.23 ± 0.61 |" in card
     assert "- alpha: 3.0" in card
     assert "(B, 3, H, W)" in card
@@ -36,3 +37,17 @@ def test_card(tmp_path):
         assert "## On test classes" not in (tmp_path / "README.md").read_text()
     (tmp_path / "evaluation.json").write_text("{")
     write_card(tmp_path)
+
+
+def test_whose_images(tmp_path):
+    for data, terms in (
+        ("cub", "its terms allow non-commercial research"),
+        ("my/pictures", "Images of the person who trained"),
+    ):
+        folder = tmp_path / data.replace("/", "-")
+        folder.mkdir()
+        run_folder.begin(folder, TrainConfig(data=data, split="trainval", validate_every=0), NETWORK, resume=False)
+        run_folder.save_model(folder, {"a": torch.zeros(1)}, 800, {})
+        card = (folder / "README.md").read_text()
+        assert terms in card
+        assert "after 800 of 800 updates, the last" in card

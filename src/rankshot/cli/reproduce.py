@@ -18,6 +18,7 @@ from rankshot.reproduce.figures import draw_all
 from rankshot.reproduce.job import Run, result_of
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.tables import all_tables
+from rankshot.reproduce.trials import trials
 from rankshot.reproduce.work import work_off
 from rankshot.terminal import counting
 
@@ -34,6 +35,8 @@ class Options:
     """Data sets whose runs to perform."""
     tables: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Write tables.md and figures/ from the json files that are there."""
+    trials: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Perform the search for a recipe instead: short runs, judged by validation classes."""
     list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Only tell what runs there are, and which are done."""
     only: str = "*"
@@ -63,7 +66,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.again is not None:
         code = run_again(options)
     if options.data:
-        runs = [placed(run, options) for name in options.data for run in plan(name)]
+        listed = (trials(name, options.results) if options.trials else plan(name) for name in options.data)
+        runs = [placed(run, options) for some in listed for run in some]
         runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
         if not runs:
             raise ValueError(f"no run is called {options.only!r}: --list tells what there is")

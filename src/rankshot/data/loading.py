@@ -24,6 +24,13 @@ log = logging.getLogger(__name__)
 
 NAMES = ("glyphs", "omniglot", "mini-imagenet", "cub", "cub-retrieval")
 HOW = {"mini-imagenet": mini_imagenet.HOW, "cub": cub.HOW, "cub-retrieval": cub.HOW}
+TERMS = {
+    "glyphs": "drawn by rankshot from the fonts that come with matplotlib",
+    "omniglot": "Omniglot (Lake et al., 2015), under the MIT licence",
+    "mini-imagenet": "mini-ImageNet (Vinyals et al., 2016), part of ImageNet: its terms allow non-commercial research",
+    "cub": "CUB-200-2011 (Wah et al., 2011): its terms allow non-commercial research",
+}
+TERMS["cub-retrieval"] = TERMS["cub"]
 OPTIONS: dict[str, tuple[str, ...]] = {
     "glyphs": (),
     "omniglot": ("size",),

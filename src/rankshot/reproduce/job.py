@@ -43,12 +43,14 @@ class Run:
     """Something to train, and what to ask it then.
 
     name       its place below results/, without .json
-    questions  None: a trial, which is judged by its validation classes alone
+    questions  about the test classes; None: nothing is asked about them
+    both_norms measure the kept network on the validation classes by both norms, where there are such classes
     """
 
     name: str
     config: TrainConfig
     questions: Questions | None
+    both_norms: bool = True
 
 
 class Stopped(KeyboardInterrupt):
@@ -74,7 +76,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         "updates_per_second": round(standing.update / standing.seconds, 1),
         "side_by_side": side_by_side,
         "curve": curve,
-        "validation": on_validation(model, run) if curve else None,
+        "validation": on_validation(model, run) if curve and run.both_norms else None,
         "test": on_test(model, run),
         "commit": commit(),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -134,7 +136,12 @@ def run_in(path: Path) -> Run:
     as_tuples: dict[str, Any] = {
         name: tuple(each) if isinstance(each, list) else each for name, each in (asked or {}).items()
     }
-    return Run(str(record.get("name", path.stem)), config, None if asked is None else Questions(**as_tuples))
+    return Run(
+        str(record.get("name", path.stem)),
+        config,
+        None if asked is None else Questions(**as_tuples),
+        bool(record.get("validation")),
+    )
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:

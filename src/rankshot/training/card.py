@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot import __version__
+from rankshot.data.loading import TERMS
 from rankshot.files import write_whole
 from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_json, read_notes
 
@@ -23,7 +24,7 @@ tags: [few-shot-learning, image-retrieval, image-classification]
 # {name} trained on {data} by {method}
 
 An embedding network: images of one class come out near each other, also of classes that it has never seen. Made by
-rankshot {version}; these are the weights after {update} of {updates} updates, the best by validation so far.
+rankshot {version}; these are the weights after {update} of {updates} updates, {which}.
 
 ```python
 import rankshot
@@ -33,6 +34,10 @@ embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D)
 ```
 
 {measured}
+## Training data
+
+{terms}.
+
 ## Settings
 
 {settings}
@@ -57,7 +62,9 @@ def write_card(folder: Path) -> None:
         updates=config.updates,
         update=notes.get("update", "some"),
         version=notes.get("rankshot", __version__),
+        which="the best by validation so far" if config.validate_every else "the last",
         measured=measured,
+        terms=TERMS.get(config.data, "Images of the person who trained it; whoever passes the weights on answers for them"),
         settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in config.to_json().items()),
     )
     write_whole(folder / CARD, text)

@@ -1,0 +1,57 @@
+"""How fast the paper's runs are on this machine: whole ones in a single process, and every method in the same loop.
+
+`python -m benchmarks.speed [ROOT]` writes results/benchmarks/speed.json; Omniglot and mini-ImageNet must be prepared.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from rankshot.reproduce.job import Silent
+from rankshot.reproduce.plan import BENCHMARKS, METHODS
+from rankshot.training import TrainConfig, train
+
+from .measure import circumstances
+from .tables import FOLDER
+
+SEED, ROUNDS, UPDATES = 0, 3, 1500
+ALONE = {"validate_every": 0, "checkpoint_every": 10**6, "log_every": 500}
+
+
+def seconds_of(config: TrainConfig) -> tuple[float, float]:
+    """Of the whole call, from opening the data to the last file written; and of its updates alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        standing = train(config, Path(folder) / "run", progress=Silent())
+        return time.perf_counter() - start, standing.seconds
+
+
+def main() -> None:
+    root = sys.argv[1] if len(sys.argv) > 1 else None
+    results: dict[str, object] = circumstances(SEED)
+    for name in ("omniglot", "mini-imagenet"):
+        configs = {method: BENCHMARKS[name].config("paper", method, SEED, root=root, **ALONE) for method in METHODS}
+        whole = configs["map-dlm"]
+        seconds, training = seconds_of(whole)
+        rates: dict[str, list[float]] = {method: [] for method in METHODS}
+        for _ in range(ROUNDS):  # in turns, so that a noisy machine is noisy for all
+            for method, config in configs.items():
+                rates[method].append(UPDATES / seconds_of(replace(config, updates=UPDATES))[1])
+        results[name] = {
+            "whole_run": {"updates": whole.updates, "seconds": seconds, "training_seconds": training},
+            "updates_per_second": {method: statistics.median(each) for method, each in rates.items()},
+            "all": rates,
+        }
+        print(json.dumps({name: results[name]}, indent=1), flush=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "speed.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

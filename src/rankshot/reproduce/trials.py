@@ -1,0 +1,147 @@
+"""The search for a recipe, judged by validation classes alone: shorter runs, as many of Smooth-AP as of mAP-DLM.
+
+What was tried before this list was written has its json too, under names of its own; `trials` leaves out what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from rankshot.models.pretrained import read_json
+from rankshot.training import TrainConfig
+
+from .job import Run, settings_in, settings_of
+from .plan import BENCHMARKS
+
+Trial = dict[str, Any]
+FLIP, CROP, ALL = ("flip",), ("flip", "crop"), ("flip", "crop", "jitter")
+# What all trials of a data set share; what a run does beside learning does not make it another one.
+SHORT: dict[str, Trial] = {
+    "omniglot": {"updates": 6000, "validate_every": 6000, "validation_ways": (20,), "validation_episodes": 300},
+    "mini-imagenet": {"updates": 8000, "validate_every": 2000, "validation_shots": (1,), "validation_episodes": 300},
+    "cub": {"updates": 8000, "validate_every": 500, "validation_episodes": 300},
+}
+BESIDE = ("validate_every", "validation_ways", "validation_shots", "validation_episodes", "log_every", "checkpoint_every")
+
+
+def grid(method: str, **values: Iterable[Any]) -> list[Trial]:
+    """Every combination."""
+    return [{"method": method, **dict(zip(values, chosen, strict=True))} for chosen in product(*values.values())]
+
+
+def dlm(**values: Any) -> Trial:
+    return {"method": "map-dlm", "alpha": 1.0, **values}
+
+
+SMOOTH = {"epsilon": 0.0006, "smoothing": 0.01}
+TRIALS: dict[str, list[Trial]] = {
+    "omniglot": [
+        dlm(**SMOOTH, learning_rate=0.008),
+        dlm(**SMOOTH, learning_rate=0.004, augment=("crop",)),
+        dlm(**SMOOTH, learning_rate=0.008, augment=("crop",)),
+        dlm(epsilon=0.0003, smoothing=0.006, learning_rate=0.004, augment=("crop",)),
+        dlm(epsilon=0.0003, smoothing=0.006, learning_rate=0.008, augment=("crop",)),
+        dlm(epsilon=0.001, learning_rate=0.004, augment=("crop",)),
+        dlm(**SMOOTH, samples=8, learning_rate=0.004),
+        dlm(**SMOOTH, learning_rate=0.002, schedule="constant", average=0.999),
+        *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], learning_rate=[0.002, 0.004]),
+        *grid("siamese", learning_rate=[0.003, 0.01, 0.03, 0.1]),
+        *grid(
+            "smooth-ap",
+            temperature=[0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02],
+            learning_rate=[0.001, 0.002, 0.004, 0.008],
+        ),
+        *grid(
+            "smooth-ap",
+            temperature=[0.002, 0.003, 0.005, 0.007, 0.01],
+            learning_rate=[0.002, 0.004, 0.008],
+            augment=[("crop",)],
+        ),
+        *grid("smooth-ap", temperature=[0.003, 0.005, 0.01], learning_rate=[0.002, 0.004], average=[0.999]),
+        *grid(
+            "smooth-ap",
+            temperature=[0.003, 0.005, 0.01],
+            learning_rate=[0.001, 0.002],
+            schedule=["constant"],
+            average=[0.0, 0.999],
+        ),
+        *grid("smooth-ap", temperature=[0.003, 0.005], learning_rate=[0.004, 0.008], augment=[("crop",)], seed=[1]),
+    ],
+    "mini-imagenet": [
+        dlm(epsilon=0.003, augment=CROP),
+        dlm(epsilon=0.001, smoothing=0.02, augment=CROP),
+        dlm(epsilon=0.003, augment=FLIP, learning_rate=0.0005),
+        dlm(epsilon=0.001, smoothing=0.02, augment=FLIP, learning_rate=0.0005),
+        dlm(epsilon=0.001, smoothing=0.02, augment=FLIP, average=0.999),
+        *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], augment=[FLIP]),
+        *grid("siamese", learning_rate=[0.001, 0.003, 0.01, 0.03], augment=[FLIP]),
+        *grid(
+            "smooth-ap",
+            temperature=[0.005, 0.01, 0.015, 0.02],
+            learning_rate=[0.0005, 0.001, 0.002, 0.004],
+            augment=[FLIP],
+        ),
+        *grid("smooth-ap", temperature=[0.01, 0.015], learning_rate=[0.001, 0.002], augment=[CROP]),
+        *grid("smooth-ap", temperature=[0.01, 0.015], learning_rate=[0.001], augment=[FLIP], average=[0.999]),
+        *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001, 0.002], augment=[FLIP], schedule=["step"]),
+        *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001, 0.002], augment=[FLIP], seed=[1]),
+        *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL]),
+    ],
+    "cub": [
+        dlm(alpha=3.0, augment=ALL, learning_rate=0.002),
+        dlm(alpha=2.0, augment=ALL),
+        dlm(alpha=5.0, augment=ALL),
+        dlm(alpha=1.5, augment=ALL),
+        dlm(alpha=3.0, epsilon=3.0, augment=ALL),
+        dlm(alpha=3.0, epsilon=0.3, augment=ALL),
+        dlm(alpha=3.0, augment=ALL, average=0.999),
+        dlm(epsilon=0.001, augment=ALL),
+        dlm(epsilon=0.003, smoothing=0.02, augment=ALL),
+        *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], augment=[ALL]),
+        *grid("siamese", learning_rate=[0.001, 0.003, 0.01, 0.03], augment=[ALL]),
+        *grid("smooth-ap", temperature=[0.003, 0.005, 0.007, 0.01, 0.015, 0.02], learning_rate=[0.001], augment=[ALL]),
+        *grid("smooth-ap", temperature=[0.005, 0.01, 0.015], learning_rate=[0.002], augment=[ALL]),
+        *grid("smooth-ap", temperature=[0.01], learning_rate=[0.0005, 0.004], augment=[ALL]),
+        *grid("smooth-ap", temperature=[0.005, 0.01], learning_rate=[0.002], augment=[CROP]),
+        *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL], average=[0.999]),
+    ],
+}
+
+
+def trials(name: str, results: Path) -> list[Run]:
+    """Those of the list, without what was tried under another name."""
+    folder = results / "trials" / name
+    tried = {_essence(settings_in(read_json(path), path)): path.stem for path in sorted(folder.glob("*.json"))}
+    runs = []
+    for trial in TRIALS[name]:
+        config = replace(BENCHMARKS[name].base, **{"schedule": "cosine", **SHORT[name], **trial})
+        label = name_of(trial)
+        if tried.get(_essence(settings_of(config)), label) == label:
+            runs.append(Run(f"trials/{name}/{label}", config, None, both_norms=False))
+    return runs
+
+
+def name_of(trial: Trial) -> str:
+    """The method, and what it sets.
+
+    >>> name_of({"method": "smooth-ap", "temperature": 0.01, "augment": ("flip", "crop")})
+    'smooth-ap_temperature-0.01_augment-flip-crop'
+    """
+    told = (
+        f"{key}-{'-'.join(value) if isinstance(value, tuple) else value}" for key, value in trial.items() if key != "method"
+    )
+    return "_".join([trial["method"], *told])
+
+
+def _essence(settings: dict[str, Any]) -> str:
+    """What makes a run that run; a learning rate that is left open is the method's."""
+    kept = {name: value for name, value in settings.items() if name not in BESIDE}
+    if kept.get("learning_rate") is None:
+        kept["learning_rate"] = TrainConfig(method=kept["method"]).first_learning_rate
+    if not kept.get("smoothing"):
+        kept.pop("samples", None)
+    return repr(sorted(kept.items()))

@@ -1,0 +1,45 @@
+"""The search is fair, and does not try the same thing twice."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from rankshot.models.pretrained import read_json
+from rankshot.reproduce.job import settings_of
+from rankshot.reproduce.trials import TRIALS, trials
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_smooth_ap_gets_as_many_as_map_dlm(name):
+    listed = trials(name, RESULTS)
+    names = {run.name for run in listed}
+    assert len(names) == len(listed)
+    recorded = [read_json(path) for path in (RESULTS / "trials" / name).glob("*.json")]
+    tried = Counter(each["config"]["method"] for each in recorded if each["name"] not in names)
+    tried.update(run.config.method for run in listed)
+    assert tried["smooth-ap"] >= tried["map-dlm"] > 10
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_they_learn_from_training_classes_alone(name):
+    for run in trials(name, RESULTS):
+        run.config.check()
+        assert (run.config.split, run.questions) == ("train", None)
+
+
+def test_what_was_tried_under_another_name_is_left_out(tmp_path):
+    everything = trials("cub", tmp_path)
+    assert len(everything) == len(TRIALS["cub"])
+    folder = tmp_path / "trials" / "cub"
+    folder.mkdir(parents=True)
+    settings = {**settings_of(everything[0].config), "validate_every": 7}  # what is done beside learning is no difference
+    (folder / "something.json").write_text(json.dumps({"name": "trials/cub/something", "config": settings}))
+    assert trials("cub", tmp_path) == everything[1:]
+    (folder / f"{everything[1].name.rsplit('/', 1)[1]}.json").write_text(
+        json.dumps({"name": everything[1].name, "config": settings_of(everything[1].config)})
+    )
+    assert trials("cub", tmp_path) == everything[1:]  # done under its own name: still of the list
