@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rankshot.models.shipped import FOLDER as SHIPPED
+from rankshot.models.shipped import shipped
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.tables import main_table, norm_of, trials_table
 
@@ -105,9 +107,9 @@ def headlines(results: dict[str, Any]) -> str:
         [
             f"- **Real batches.** Uneven classes in any order, thousands of images: a batch of {biggest['size']:,} takes"
             f" {biggest['peak_mib']:.0f} MiB. No table of all pairs is ever made.",
-            f"- **Fast.** {small['SmoothAPLoss_ratio']:.0f} times as fast as Smooth-AP at {small['size']} images and"
-            f" {large['SmoothAPLoss_ratio']:.0f} times at {large['size']}; {100 * share:.0f} % of a Conv4 training step"
-            f" on a CPU ([benchmarks](docs/benchmarks.md)).",
+            f"- **Fast.** {small['SmoothAPLoss_ratio']:.0f} times as fast as pytorch-metric-learning's Smooth-AP at"
+            f" {small['size']} images and {large['SmoothAPLoss_ratio']:.0f} times at {large['size']};"
+            f" {100 * share:.0f} % of a Conv4 training step on a CPU ([benchmarks](docs/benchmarks.md)).",
         ]
     )
 
@@ -190,14 +192,59 @@ def data() -> str:
     )
 
 
+def speed() -> str:
+    """Whole runs of the paper on a GPU, and the methods beside one another."""
+    path = FOLDER / "speed.json"
+    if not path.exists():
+        return "Not measured yet."
+    r = json.loads(path.read_text())
+    rows, whole = [], []
+    for name, told in (("omniglot", "Omniglot, 28x28"), ("mini-imagenet", "mini-ImageNet, 84x84")):
+        rates = r[name]["updates_per_second"]
+        ours = rates["map-dlm"]
+        others = [f"{each:.0f} ({each / ours:.2f}x)" for method, each in rates.items() if method != "map-dlm"]
+        rows.append([told, f"{ours:.0f}", *others])
+        run = r[name]["whole_run"]
+        whole.append(f"{told}: {run['updates']:,} updates of mAP-DLM in **{run['seconds']:.0f} s**")
+    methods = list(r["omniglot"]["updates_per_second"])
+    return "\n\n".join(
+        [
+            f"Measured on {r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}.",
+            "**Whole runs** in a single process, from opening the prepared data to the last file: "
+            + "; ".join(whole)
+            + ".",
+            "**Updates a second** in the same loop, batches of 128; medians of three rounds in turns",
+            table(["", *methods], rows),
+        ]
+    )
+
+
+def ready() -> str:
+    """The weights that come with the package, as their cards have them."""
+    found = {name: json.loads((SHIPPED / name / "evaluation.json").read_text()) for name in shipped()}
+    tasks = ["1-shot 5-way", "1-shot 20-way", "5-shot 20-way", "retrieval 20-way"]
+    rows = [
+        [
+            f"`{name}`",
+            *(f"{100 * r['tasks'][task]['mean']:.1f} ± {100 * r['tasks'][task]['interval']:.1f}" for task in tasks),
+        ]
+        for name, r in found.items()
+    ]
+    episodes = " or ".join(sorted({f"{r['episodes']:,}" for r in found.values()}))
+    told = f"On its test classes, in %: {episodes} episodes a task, batch norm by running averages."
+    return f"{table(['', *tasks], rows)}\n\n{told}"
+
+
 def paper() -> str:
-    """The tables of the README: every data set that has rows, by the norm that validation classes chose."""
+    """The tables of the README: every data set that has rows, by the norm that validation classes chose, or the paper's."""
     found = (main_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch") for name in BENCHMARKS)
     return "\n\n".join(each for each in found if each)
 
 
 SECTIONS = {
     "paper": paper,
+    "ready": ready,
+    "speed": speed,
     "trials_omniglot": lambda: trials_table(ROOT / "results", "omniglot"),
     "trials_mini_imagenet": lambda: trials_table(ROOT / "results", "mini-imagenet"),
     "trials_cub": lambda: trials_table(ROOT / "results", "cub"),

@@ -84,3 +84,23 @@ def test_weights_cut_short_or_of_another_model(folder, tmp_path, capsys):
     (other / "model.safetensors").unlink()
     assert main(["evaluate", str(other)]) == 1
     assert "holds no network yet" in capsys.readouterr().err
+
+
+def test_weights_that_come_with_the_package(capsys, tmp_path, monkeypatch, data_root):
+    from rankshot.models.shipped import FOLDER
+
+    before = {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")}
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", "conv4-omniglot", "--data", "glyphs", "--episodes", "10"]) == 0
+    assert "The report: runs/conv4-omniglot/report.html" in capsys.readouterr().out
+    assert sorted(path.name for path in (tmp_path / "runs/conv4-omniglot").iterdir()) == ["evaluation.json", "report.html"]
+    assert {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")} == before
+    assert main(["evaluate", "conv4-omniglut"]) == 1
+    assert "conv4-omniglut is not a run: there is no config.json in it, and the package has" in capsys.readouterr().err
+
+
+def test_validation_classes_that_were_learned_from(tmp_path, capsys):
+    options = [*TRAIN, "--split", "trainval", "--validate-every", "0"]
+    assert main([*options, "--run", str(tmp_path / "run")]) == 0
+    assert main(["evaluate", str(tmp_path / "run"), "--split", "val", "--episodes", "5"]) == 1
+    assert "has learned from the validation classes: measure it on split 'test'" in capsys.readouterr().err

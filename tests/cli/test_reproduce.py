@@ -17,6 +17,8 @@ def test_the_list(capsys, tmp_path):
     assert "cub/paper/siamese/2" in [line.strip() for line in lines]
     assert main(["reproduce", "cub", "--list", "--only", "*/siamese/*"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
+    assert main(["reproduce", "cub", "cub", "--list", "--only", "*/siamese/*"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
 
 
 def test_tables(tmp_path, capsys):
@@ -29,12 +31,15 @@ def test_tables(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "say what to reproduce: omniglot, mini-imagenet, cub, or --tables"),
+        ([], "say what to reproduce: omniglot, mini-imagenet, cub; or --tables"),
         (["cifar"], "unknown data set 'cifar': the paper has 'omniglot', 'mini-imagenet', 'cub'"),
         (["cub", "--only", "nothing"], "no run is called 'nothing': --list tells what there is"),
         (["--again", "nowhere.json"], "nowhere.json: No such file or directory"),
         (["mini-imagenet"], "mini-imagenet is not prepared yet."),
-        (["--tables", "--results", "/proc/none"], "/proc"),
+        (["--tables", "--results", "none"], "there is no folder none: rankshot reproduce omniglot makes it"),
+        (["--tables", "--list"], "say what to reproduce"),
+        (["cub", "--list", "--jobs", "0"], "jobs must be 1 or more, got 0"),
+        (["cub", "--seconds", "nan"], "seconds must be 0 or more, got nan"),
     ],
     ids=str,
 )

@@ -53,6 +53,13 @@ def test_a_low_temperature_is_average_precision(device):
     torch.testing.assert_close(SmoothAPLoss(1e-7)(embeddings, labels), expected)
 
 
+def test_under_autocast(device):
+    embeddings, labels = torch.randn(12, 4, device=device), torch.arange(12, device=device) % 3
+    with torch.autocast(device, dtype=torch.bfloat16):
+        value = SmoothAPLoss()(embeddings, labels)
+    torch.testing.assert_close(value, SmoothAPLoss()(embeddings, labels))
+
+
 def test_nothing_to_rank_is_zero():
     embeddings = torch.randn(4, 3, requires_grad=True)
     value = SmoothAPLoss()(embeddings, torch.zeros(4, dtype=torch.long))

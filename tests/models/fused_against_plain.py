@@ -3,9 +3,11 @@
 import copy
 import sys
 
+import pytest
 import torch
 from torch import nn
 
+from rankshot.models import fused
 from rankshot.models.fused import norm_pool_relu
 
 SHAPES = [(3, 5, 7, 9), (2, 64, 8, 8), (4, 3, 21, 20), (2, 6, 2, 2)]  # odd edges are cut off by the pooling
@@ -35,7 +37,23 @@ def compare(shape, device, dtype, tolerance):
         assert difference < tolerance, f"{name} of {shape}: {difference:.1e}"
 
 
+def nan_stays(device):
+    values = torch.rand(2, 3, 4, 4, device=device).contiguous(memory_format=torch.channels_last)
+    values[0, 1, 2, 3] = torch.nan
+    assert norm_pool_relu(values, nn.BatchNorm2d(3).to(device))[:, 1].isnan().all()
+
+
+def twice_is_refused(device):
+    values = torch.rand(2, 3, 4, 4, device=device, requires_grad=True)
+    output = norm_pool_relu(values, nn.BatchNorm2d(3).to(device)).sum()
+    with pytest.raises(RuntimeError, match="cannot be differentiated twice"):
+        torch.autograd.grad(output, values, create_graph=True)
+
+
 if __name__ == "__main__":
+    fused.PROGRAMS = 3  # so that each takes several turns
     for shape in SHAPES:
         compare(shape, "cpu", torch.float32, 1e-4)
+    nan_stays("cpu")
+    twice_is_refused("cpu")
     print("agrees", *sys.argv[1:])

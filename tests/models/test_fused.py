@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from rankshot.models import Conv4
 
@@ -28,9 +29,37 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-3), (torch.bfloat16, 1e-2)])
 @pytest.mark.parametrize("shape", [(3, 5, 7, 9), (128, 64, 28, 28), (16, 64, 21, 21), (2, 100, 84, 84)])
 def test_agrees_with_plain_layers(shape, dtype, tolerance):
-    from models.fused_against_plain import compare
+    from models.fused_against_plain import compare, nan_stays, twice_is_refused
 
     compare(shape, "cuda", dtype, tolerance)
+    nan_stays("cuda")
+    twice_is_refused("cuda")
+
+
+def test_what_it_is_for():
+    fused = pytest.importorskip("rankshot.models.fused")
+    assert fused.fits(nn.BatchNorm2d(64))
+    for other in (nn.BatchNorm2d(64).eval(), nn.BatchNorm2d(64, affine=False), nn.BatchNorm2d(257)):
+        assert not fused.fits(other)
+    assert not fused.fits(nn.BatchNorm2d(64, momentum=None))
+    assert not fused.fits(nn.BatchNorm2d(64, track_running_stats=False))
+
+
+def test_other_norms_take_the_plain_path():
+    model = nn.SyncBatchNorm.convert_sync_batchnorm(Conv4(filters=4)).eval()
+    assert model(torch.rand(2, 1, 16, 16)).shape == (2, 4)
+
+
+@needs_cuda
+@pytest.mark.gpu
+def test_a_frozen_norm_stays_as_it_is():
+    model = Conv4(filters=4).cuda()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.eval()
+    before = {name: each.clone() for name, each in model.named_buffers()}
+    model(torch.rand(4, 1, 28, 28, device="cuda"))
+    assert all(torch.equal(each, before[name]) for name, each in model.named_buffers())
 
 
 @needs_cuda
@@ -41,7 +70,7 @@ def test_conv4_takes_it_in_training_and_gives_the_same(monkeypatch):
     images = torch.rand(32, 3, 84, 84, device="cuda")
     found = {}
     for has_triton in (True, False):
-        monkeypatch.setattr("rankshot.models.conv4._has_triton", lambda has=has_triton: has)
+        monkeypatch.setattr("rankshot.models.conv4.kernels_work", lambda device, has=has_triton: has)
         model.zero_grad()
         output = model(images)
         output.square().sum().backward()

@@ -67,8 +67,9 @@ class TestOnAGPU:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             value = loss(embeddings, labels)
+        sizes = [each.shape for kept in rows._kept.values() for each in kept]
         rows._kept.clear()
-        torch.cuda.empty_cache()
-        torch.full((2**20,), torch.nan, device="cuda")
+        poison = [torch.full(size, torch.nan, device="cuda") for size in sizes for _ in range(50)]
         graph.replay()
+        assert poison
         assert value.item() == pytest.approx(expected, rel=1e-4)

@@ -10,6 +10,7 @@ from rankshot import data, fewshot
 from rankshot.models import from_pretrained
 from rankshot.reproduce.again import compared
 from rankshot.reproduce.job import Questions, Run, perform, result_of, run_in
+from rankshot.training import train
 
 ASKED = Questions(ways=(3,), shots=(1, 2), episodes=10)
 
@@ -64,8 +65,10 @@ def test_without_validation_classes(tmp_path):
 def test_a_record_of_other_settings_is_not_taken(done):
     run, folder, _ = done
     other = replace(run, config=replace(run.config, alpha=3.0, device="cpu"))
-    with pytest.raises(ValueError, match=r"0.json was made with other settings \(alpha\): move it away"):
+    with pytest.raises(ValueError, match=r"0.json was made with other settings \(alpha\): to run it anew, move away"):
         result_of(other, folder / "results")
+    with pytest.raises(ValueError, match=r"other settings \(questions\)"):
+        result_of(replace(run, questions=Questions(episodes=7)), folder / "results")
     assert result_of(replace(run, name="small/paper/map-dlm/1"), folder / "results") is None
 
 
@@ -76,6 +79,23 @@ def test_an_option_that_was_not_there_yet_counts_as_its_default(done, tmp_path):
     older = {**record, "config": {name: each for name, each in record["config"].items() if name != "smoothing"}}
     path.write_text(json.dumps(older))
     assert result_of(run, tmp_path) is not None
+
+
+def test_weights_keep_who_made_them(tmp_path, monkeypatch):
+    """A json that is made anew from weights that are there says which code made the weights."""
+    run = Run("row", small(updates=4, split="trainval", validate_every=0), ASKED)
+    monkeypatch.setenv("COMMIT", "first")
+    once = perform(run, tmp_path / "run", tmp_path / "results")
+    (tmp_path / "results" / "row.json").unlink()
+    monkeypatch.setenv("COMMIT", "second")
+    assert perform(run, tmp_path / "run", tmp_path / "results") == once
+    assert once["commit"] == "first"
+
+    train(replace(run.config, updates=2), tmp_path / "parts")
+    (tmp_path / "parts" / "made.json").write_text(json.dumps([{"commit": "first"}]))
+    parts = perform(run, tmp_path / "parts", tmp_path / "other")
+    assert parts["commit"] == "second"
+    assert [each["commit"] for each in parts["made_in_parts"]] == ["first", "second"]
 
 
 def test_again(done):
@@ -90,8 +110,26 @@ def test_again(done):
     assert line.split()[3:6] == [f"{once:.2f}", f"{once:.2f}", "+0.00"]  # a CPU repeats itself exactly
 
 
+def test_only_other_seeds_are_compared(done, tmp_path):
+    run, _, record = done
+    beside = {"0": record, "siamese": {**record, "config": {**record["config"], "method": "siamese"}}, "x": {"y": 1}}
+    beside["1"] = {**record, "config": {**record["config"], "seed": 1}}
+    for name, content in beside.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    assert "deviation over 2 seeds" in compared(tmp_path / "0.json", run, tmp_path / "again").splitlines()[0]
+    (tmp_path / "0.json").write_text(json.dumps({"config": record["config"], "test": None}))
+    with pytest.raises(ValueError, match=r"0\.json holds no result to compare with"):
+        compared(tmp_path / "0.json", run, tmp_path / "again")
+
+
 @pytest.mark.parametrize(
-    ("content", "message"), [("{}", "no record of a run"), ("[]", "must hold an object"), ("x", "JSON")]
+    ("content", "message"),
+    [
+        ("{}", "no record of a run"),
+        ("[]", "must hold an object"),
+        ("x", "JSON"),
+        ('{"config": {"noise": 0.1}}', "unknown setting 'noise'"),
+    ],
 )
 def test_files_that_are_no_records(content, message, tmp_path):
     (tmp_path / "a.json").write_text(content)

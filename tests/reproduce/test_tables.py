@@ -17,7 +17,8 @@ def record(mean, tasks, curve=True, interval=0.001):
     of = {task: {"mean": mean, "interval": interval} for task in tasks}
     worse = {task: {"mean": mean - 0.1, "interval": interval} for task in tasks}
     points = [{"update": update, **of} for update in (500, 1000)] if curve else []
-    return {"test": {"running": worse, "batch": of}, "curve": points, "validation": {"running": worse, "batch": of}}
+    both = {"running": worse, "batch": of}
+    return {"test": both, "curve": points, "validation": both, "config": {}, "questions": {"episodes": 600}}
 
 
 @pytest.fixture
@@ -64,15 +65,24 @@ def test_nothing_measured_yet(tmp_path):
 def test_trials_tell_what_they_changed_the_best_first(tmp_path):
     folder = tmp_path / "trials" / "cub"
     folder.mkdir(parents=True)
-    settings = {"data": "cub", "batch_classes": 8, "updates": 10, "alpha": 3.0, "augment": ["flip", "crop"]}
+    settings = {"data": "cub", "batch_classes": 8, "updates": 10, "validation_episodes": 7, "alpha": 3.0}
+    settings["augment"] = ["flip", "crop"]
     for name, mean, change in (("a", 0.4, {}), ("b", 0.5, {"method": "smooth-ap", "alpha": None})):
         content = record(mean, ["1-shot 20-way", "retrieval 20-way"])
         (folder / f"{name}.json").write_text(json.dumps({**content, "config": {**settings, **change}}))
     rows = trials_table(tmp_path, "cub").splitlines()[2:4]
     assert rows == [
-        "| augment flip + crop, method smooth-ap | 10 | 50.00 | 50.00 |",
-        "| alpha 3.0, augment flip + crop | 10 | 40.00 | 40.00 |",
+        "| augment flip + crop, method smooth-ap | 10 | 7 | 50.00 | 50.00 |",
+        "| alpha 3.0, augment flip + crop | 10 | 7 | 40.00 | 40.00 |",
     ]
+
+
+def test_what_is_no_record(tmp_path):
+    path = tmp_path / "omniglot/paper/map-dlm/0.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    with pytest.raises(ValueError, match=r"0\.json is no record of a run: it should hold"):
+        all_tables(tmp_path)
 
 
 def test_figures(results, tmp_path):

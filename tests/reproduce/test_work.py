@@ -1,5 +1,6 @@
 """Runs in order, once each, in one process or several, and after being stopped."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,8 +10,10 @@ import time
 import pytest
 from small import small
 
+from rankshot.models.pretrained import read_notes
 from rankshot.reproduce.job import Run
 from rankshot.reproduce.work import work_off
+from rankshot.training.run_folder import read_metrics
 
 
 def runs(number=3, **settings):
@@ -50,11 +53,14 @@ def test_one_that_breaks_down_leaves_the_others_alone(tmp_path, capfd):
     assert second.name == broken.name
 
 
-def test_bad_jobs(tmp_path):
+def test_bad_options(tmp_path):
     with pytest.raises(ValueError, match="jobs must be 1 or more, got 0"):
         work_off(runs(), tmp_path, tmp_path, jobs=0)
+    with pytest.raises(ValueError, match="seconds must be 0 or more, got -1"):
+        work_off(runs(), tmp_path, tmp_path, seconds=-1)
 
 
+UPDATES = 600
 SCRIPT = """
 import sys
 from pathlib import Path
@@ -70,7 +76,7 @@ if __name__ == "__main__":
 def test_stopped_by_ctrl_c_it_goes_on_where_it_was(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=os.path.dirname(os.path.dirname(__file__))))
-    command = [sys.executable, str(script), str(tmp_path), "3000"]
+    command = [sys.executable, str(script), str(tmp_path), str(UPDATES)]
     # A group of its own, as a terminal's foreground job is: Ctrl-C reaches all of it. A shell's background job ignores it.
     working = subprocess.Popen(
         command, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -82,4 +88,10 @@ def test_stopped_by_ctrl_c_it_goes_on_where_it_was(tmp_path):
     os.killpg(working.pid, signal.SIGINT)
     assert working.wait(60) != 0
     assert not list(tmp_path.glob("small/*.json"))
-    assert len(list(tmp_path.glob("runs/small/*/state.safetensors"))) == 2
+    stopped = [int(read_notes(path.parent / "state.safetensors")["update"]) for path in states]
+    assert all(0 < update < UPDATES for update in stopped)
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert again.stdout.splitlines()[-1] == "left 0"
+    for number, path in enumerate(states):
+        assert json.loads((tmp_path / "small" / f"{number}.json").read_text())["kept_update"] == UPDATES
+        assert [line["update"] for line in read_metrics(path.parent)] == list(range(4, UPDATES + 1, 4))  # nothing twice

@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 
 from rankshot import report
+from rankshot.models.shipped import folder_of
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Options:
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Run folders. The report goes into the first; the others stand beside it."""
+    """Run folders, or weights that come with rankshot, such as conv4-omniglot. The report goes into the first; the others
+    stand beside it."""
     untrained: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also measure the first run's network as it was before training."""
     data: str | None = None
@@ -45,8 +47,9 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), prog="rankshot evaluate")
+    runs = [folder_of(run) for run in options.runs]
     protocol = report.protocol_for(
-        options.runs,
+        runs,
         ways=options.ways,
         shots=options.shots,
         data=options.data,
@@ -57,12 +60,12 @@ def main(arguments: Sequence[str]) -> int:
         seed=options.seed,
         norm=options.norm,
     )
-    columns = [report.measure_untrained(options.runs[0], protocol)] if options.untrained else []
-    for folder, name in zip(options.runs, report.names_of(options.runs), strict=True):
+    columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
+    for folder, name in zip(runs, report.names_of(runs), strict=True):
         columns.append(report.measure(folder, protocol, name))
         report.record(columns[-1], protocol)
     print(report.text_table(columns))
-    path = options.runs[0] / "report.html"
+    path = report.place_of_report(runs[0]) / "report.html"
     report.write_report(path, columns, protocol)
     print(f"\n{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from rankshot.reproduce.job import Run, result_of
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.tables import all_tables
 from rankshot.reproduce.trials import trials
-from rankshot.reproduce.work import work_off
+from rankshot.reproduce.work import check, work_off
 from rankshot.terminal import counting
 
 
@@ -60,13 +59,15 @@ def main(arguments: Sequence[str]) -> int:
     for name in options.data:
         if name not in BENCHMARKS:
             raise ValueError(f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}")
-    if not (options.data or options.tables or options.again):
-        raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}, or --tables from what is there")
+    if not options.data and (options.trials or options.list or not (options.tables or options.again)):
+        raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}; or --tables, from what is there")
+    check(options.jobs, options.seconds)
     code = 0
     if options.again is not None:
         code = run_again(options)
     if options.data:
-        listed = (trials(name, options.results) if options.trials else plan(name) for name in options.data)
+        names = dict.fromkeys(options.data)
+        listed = (trials(name, options.results) if options.trials else plan(name) for name in names)
         runs = [placed(run, options) for some in listed for run in some]
         runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
         if not runs:
@@ -75,13 +76,17 @@ def main(arguments: Sequence[str]) -> int:
             for run in runs:
                 print(f"{'done' if result_of(run, options.results) else '    '}  {run.name}")
             return code
-        for name in options.data:
+        for name in names:
             with counting(name) as told:
                 prepared(name, options.root, told=told)
         left = work_off(runs, options.results, options.runs, jobs=options.jobs, seconds=options.seconds)
         print(f"{len(runs) - len(left)} of {len(runs)} runs are done" + (f"; next: {left[0].name}" if left else ""))
         code = code or int(bool(left) and options.seconds is None)
     if options.tables:
+        if not options.results.is_dir():
+            raise FileNotFoundError(
+                f"there is no folder {options.results}: rankshot reproduce {next(iter(BENCHMARKS))} makes it"
+            )
         write_whole(options.results / "tables.md", all_tables(options.results))
         for path in [options.results / "tables.md", *draw_all(options.results, options.results / "figures")]:
             print(path)
@@ -97,6 +102,5 @@ def run_again(options: Options) -> int:
     run = placed(again.run_in(options.again), options)
     with counting(run.config.data) as told:
         prepared(run.config.data, options.root, told=told)
-    with tempfile.TemporaryDirectory() as folder:
-        print(again.compared(options.again, run, Path(folder)))
+    print(again.compared(options.again, run, options.runs / "again" / run.name))
     return 0

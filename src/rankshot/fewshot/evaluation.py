@@ -19,7 +19,7 @@ from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
 
 AT_ONCE = 2**23  # similarities of one chunk of episodes
-PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**23}  # of images embedded together, whatever their channels
+PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**22}  # of images embedded together, by a network of 64 filters
 KEPT_ON_DEVICE = 2**33  # bytes of images
 MOST_EPISODES = 1_000_000
 
@@ -171,4 +171,6 @@ def _device_of(model: object) -> torch.device:
 
 def _images_at_once(model: object, pixels: Tensor) -> int:
     most = PIXELS_AT_ONCE.get(_device_of(model).type, PIXELS_AT_ONCE["cpu"])
-    return max(1, most // (pixels.shape[2] * pixels.shape[3]))
+    kernels = [each for each in model.parameters() if each.dim() == 4] if isinstance(model, nn.Module) else []
+    filters = max([64, *(len(each) for each in kernels)])
+    return max(1, 64 * most // filters // (pixels.shape[2] * pixels.shape[3]))

@@ -35,9 +35,10 @@ class RankingLoss(torch.nn.Module):
     `alpha` weighs the loss-augmented ranking: None is the paper's 10, and 1 for the negative update. `epsilon` weighs
     the metric within the inference.
 
-    `smoothing` optimises the metric averaged over a Gaussian shift, of this standard deviation, of a query's relevant
-    scores against its irrelevant ones: smooth where the metric itself has steps. The average is taken over `samples`
-    equally likely shifts, for each of which every query ranks once. It goes with alpha 1 and a small epsilon.
+    `smoothing` optimises the metric averaged over shifts of a query's relevant scores against its irrelevant ones: smooth
+    where the metric itself has steps. The shifts are the `samples` quantiles of a normal distribution of this standard
+    deviation (so they spread a little less than it), and for each of them every query ranks once. It goes with alpha 1
+    and a small epsilon.
 
     What batches it needs: several classes with two or more images each, in any order and of any size. A query with
     nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").

@@ -42,7 +42,10 @@ class SmoothAPLoss(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         labels = checked_batch("embeddings", embeddings, "labels", labels)
-        unit = unit_vectors(embeddings)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            return self._loss(unit_vectors(embeddings), labels)
+
+    def _loss(self, unit: Tensor, labels: Tensor) -> Tensor:
         scores = unit @ unit.T / self.temperature
         relevance, valid = relevance_of(labels)
         above = torch.sigmoid(scores[:, None, :] - scores[:, :, None])  # [query, item, other]: is the other above?

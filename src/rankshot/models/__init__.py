@@ -2,5 +2,6 @@
 
 from .conv4 import Conv4
 from .pretrained import from_pretrained
+from .shipped import shipped
 
-__all__ = ["Conv4", "from_pretrained"]
+__all__ = ["Conv4", "from_pretrained", "shipped"]

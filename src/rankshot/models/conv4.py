@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.util import find_spec
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+
+from rankshot.kernels import kernels_work
 
 
 class Conv4(nn.Sequential):
@@ -45,17 +45,11 @@ class Block(nn.Sequential):
 
     def forward(self, values: Tensor) -> Tensor:
         norm = self[1]
-        assert isinstance(norm, nn.BatchNorm2d)
-        fits = values.dtype != torch.float64 and norm.num_features <= 256
-        if self.training and values.is_cuda and fits and _has_triton():
-            from .fused import norm_pool_relu
+        if type(norm) is nn.BatchNorm2d and values.dtype != torch.float64 and kernels_work(values.device):
+            from .fused import fits, norm_pool_relu
 
-            return norm_pool_relu(self[0](values), norm)
+            if fits(norm):
+                return norm_pool_relu(self[0](values), norm)
         for part in self:
             values = part(values)
         return values
-
-
-@cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None

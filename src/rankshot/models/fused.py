@@ -14,14 +14,24 @@ import triton
 import triton.language as tl
 from torch import Tensor, nn
 
+from rankshot.kernels import on
+
 WINDOWS, ROWS = 32, 64  # of a tile, beside its channels
+MOST_CHANNELS = 256
 PROGRAMS = 1024  # that share a sum over all rows
+
+
+def fits(norm: nn.BatchNorm2d) -> bool:
+    """Whether the norm is as it is in training, and small enough for a tile."""
+    usual = norm.training and norm.affine and norm.track_running_stats and norm.momentum is not None
+    return usual and norm.num_features <= MOST_CHANNELS
 
 
 def norm_pool_relu(values: Tensor, norm: nn.BatchNorm2d) -> Tensor:
     """(B, C, H, W) channels_last -> (B, C, H // 2, W // 2), by the statistics of this batch; running averages follow."""
     mean, rstd = torch.empty_like(norm.running_mean), torch.empty_like(norm.running_var)  # type: ignore[arg-type]
-    pooled: Tensor = _NormPoolReLU.apply(values, norm.weight, norm.bias, mean, rstd, norm)  # type: ignore[no-untyped-call]
+    with on(values):
+        pooled: Tensor = _NormPoolReLU.apply(values, norm.weight, norm.bias, mean, rstd, norm)  # type: ignore[no-untyped-call]
     return pooled
 
 
@@ -67,6 +77,10 @@ class _NormPoolReLU(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "Conv4 on a GPU cannot be differentiated twice in training: call backward without create_graph"
+            )
         values, weight, bias, mean, rstd = ctx.saved_tensors
         grad = grad.contiguous(memory_format=torch.channels_last)
         batch, channels, height, width = values.shape
@@ -172,6 +186,12 @@ def _normal(values, pixel, there, channel, channels, real, mean, rstd):
 
 
 @triton.jit
+def _larger(a, b):
+    """As torch has it: what is not a number stays so."""
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
 def _pool(
     values, out, weight, bias, mean, rstd, windows, height, width, channels, BLOCK: tl.constexpr, WINDOWS: tl.constexpr
 ):
@@ -183,10 +203,10 @@ def _pool(
     there = window < windows
     _, _, pixel = _corner(window, height, width, width // 2, height // 2)
     best = _normal(values, pixel, there, channel, channels, real, m, r) * w[None, :]
-    best = tl.maximum(best, _normal(values, pixel + 1, there, channel, channels, real, m, r) * w[None, :])
-    best = tl.maximum(best, _normal(values, pixel + width, there, channel, channels, real, m, r) * w[None, :])
-    best = tl.maximum(best, _normal(values, pixel + width + 1, there, channel, channels, real, m, r) * w[None, :])
-    best = tl.maximum(best + b[None, :], 0.0)
+    best = _larger(best, _normal(values, pixel + 1, there, channel, channels, real, m, r) * w[None, :])
+    best = _larger(best, _normal(values, pixel + width, there, channel, channels, real, m, r) * w[None, :])
+    best = _larger(best, _normal(values, pixel + width + 1, there, channel, channels, real, m, r) * w[None, :])
+    best = _larger(best + b[None, :], 0.0)
     place = window[:, None].to(tl.int64) * channels + channel[None, :]
     tl.store(out + place, best.to(out.dtype.element_ty), mask=there[:, None] & real[None, :])
 
@@ -194,7 +214,7 @@ def _pool(
 @triton.jit
 def _which(a, b, c, d):
     """Which of four is the largest, of equals the first, and how large."""
-    best = tl.maximum(tl.maximum(a, b), tl.maximum(c, d))
+    best = _larger(_larger(a, b), _larger(c, d))
     return tl.where(a == best, 0, tl.where(b == best, 1, tl.where(c == best, 2, 3))), best
 
 

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from rankshot.files import write_whole
 
 from .conv4 import Conv4
+from .shipped import CONFIG as CONFIG
+from .shipped import folder_of, or_shipped
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
+WEIGHTS = "model.safetensors"
 NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
 
 
@@ -39,11 +41,14 @@ def described_in(folder: Path) -> dict[str, Any]:
     return description
 
 
-def from_pretrained(folder: str | Path) -> nn.Module:
-    """The network of a run, ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages."""
-    folder = Path(folder)
+def from_pretrained(run: str | Path) -> nn.Module:
+    """The network of a run folder, or one that comes with the package by its name, such as "conv4-omniglot".
+
+    Ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages.
+    """
+    folder = folder_of(run)
     if not (folder / CONFIG).is_file():
-        raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it")
+        raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it{or_shipped(folder)}")
     if not (folder / WEIGHTS).exists():
         raise FileNotFoundError(f"{folder} holds no network yet: a run keeps its first one at its first validation")
     model = build(described_in(folder))

@@ -8,19 +8,16 @@ loss of a training step falls from a third of the step to a few hundredths.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from rankshot.kernels import kernels_work, on
+
 from .inference import decouples
 from .metrics import Metric
+from .objectives import Objective, Settings
 from .sides import counting
-
-if TYPE_CHECKING:
-    from .objectives import Objective, Settings
 
 MOST_ITEMS = 1024
 MOST_KEPT = 16
@@ -30,12 +27,7 @@ _kept: dict[tuple[object, ...], tuple[Tensor, ...]] = {}
 def fits(scores: Tensor, chosen: Settings) -> bool:
     """Whether `objective_rows` can do it."""
     small = scores.shape[1] <= MOST_ITEMS and scores.dtype == torch.float32
-    return small and scores.is_cuda and decouples(chosen.metric, chosen.sign) and _has_triton()
-
-
-@cache
-def _has_triton() -> bool:
-    return find_spec("triton") is not None
+    return small and decouples(chosen.metric, chosen.sign) and kernels_work(scores.device)
 
 
 def objective_rows(
@@ -43,14 +35,14 @@ def objective_rows(
 ) -> Objective:
     """(Q, G) float32 and two masks -> (Q,), (Q, G): the mean over `shifts`, by which the relevant scores are raised."""
     from . import rows_kernel
-    from .objectives import Objective
 
     queries, items = scores.shape
     n_relevant, n_irrelevant = (each.sum(-1, keepdim=True).clamp_(min=1).float() for each in (relevant, irrelevant))
     scale = chosen.metric.scale(n_relevant, n_irrelevant, counting(items, scores)).expand(queries, 1).contiguous()
     steps, losses, raised = _constants(chosen.metric, items, tuple(shifts), scores.device)
     loss, weights = scores.new_empty(queries), torch.empty_like(scores)
-    rows_kernel.launch(scores.contiguous(), relevant, irrelevant, scale, steps, losses, loss, weights, chosen, raised)
+    with on(scores):
+        rows_kernel.launch(scores.contiguous(), relevant, irrelevant, scale, steps, losses, loss, weights, chosen, raised)
     return Objective(loss, weights)
 
 

@@ -1,6 +1,6 @@
 """What people look at: tables, learning curves, pictures of retrievals."""
 
-from .measured import Measured, Protocol, measure, measure_untrained, names_of, protocol_for, record
+from .measured import Measured, Protocol, measure, measure_untrained, names_of, place_of_report, protocol_for, record
 from .page import write_report
 from .table import text_table
 
@@ -10,6 +10,7 @@ __all__ = [
     "measure",
     "measure_untrained",
     "names_of",
+    "place_of_report",
     "protocol_for",
     "record",
     "text_table",

@@ -23,6 +23,7 @@ from rankshot.files import write_whole
 from rankshot.hardware import hardware
 from rankshot.models import from_pretrained
 from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
+from rankshot.models.shipped import is_shipped, or_shipped
 from rankshot.training import TrainConfig
 from rankshot.training.card import EVALUATION, write_card
 from rankshot.training.loop import first_weights
@@ -77,7 +78,7 @@ def protocol_for(
     check_norm(norm)
     for folder in folders:
         if not is_run(folder):
-            raise FileNotFoundError(f"{folder} is not a run: there is no {CONFIG} in it")
+            raise FileNotFoundError(f"{folder} is not a run: there is no {CONFIG} in it{or_shipped(folder)}")
         read_metrics(folder)  # complains now, and not when everything is measured
     configs = [TrainConfig.from_json(folder / CONFIG) for folder in folders]
     chosen = replace(
@@ -90,6 +91,8 @@ def protocol_for(
     if split in ("val", "test"):
         held_out = set(images.classes)
         for folder, config in zip(folders, configs, strict=True):
+            if config.split == "trainval" and split == "val" and config.data == chosen.data:
+                raise ValueError(f"{folder} has learned from the validation classes: measure it on split 'test'")
             if seen := held_out.intersection(classes_of(folder) or () if config.data == chosen.data else ()):
                 raise ValueError(
                     f"{chosen.data} has changed since {folder} was trained: {min(seen)!r} is one of {len(seen)} classes "
@@ -138,9 +141,11 @@ def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | No
 
 
 def record(measured: Measured, protocol: Protocol) -> None:
-    """Into the run's folder: evaluation.json, and a card that tells it."""
+    """evaluation.json, and into a run's folder a card that tells it."""
     if measured.folder is None:
         return
+    place = place_of_report(measured.folder)
+    place.mkdir(parents=True, exist_ok=True)
     content: dict[str, Any] = {
         "rankshot": __version__,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -155,5 +160,11 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "hardware": hardware(),
         "torch": torch.__version__,
     }
-    write_whole(measured.folder / EVALUATION, json.dumps(content, indent=1) + "\n")
-    write_card(measured.folder)
+    write_whole(place / EVALUATION, json.dumps(content, indent=1) + "\n")
+    if place == measured.folder:
+        write_card(place)
+
+
+def place_of_report(folder: Path) -> Path:
+    """A run's own folder; of weights that came with the package, which is not ours to write to, one beside other runs."""
+    return Path("runs") / folder.name if is_shipped(folder) else folder

@@ -17,13 +17,14 @@ from rankshot.fewshot import Result, Task, evaluate, pixels_for, summary, tasks_
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import read_json
+from rankshot.models.pretrained import read_json, read_notes
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import load, validation_tasks, where_to_train
 from rankshot.training.progress import Progress
-from rankshot.training.run_folder import read_metrics
+from rankshot.training.run_folder import STATE, read_metrics
 
 NORMS = ("running", "batch")
+MADE = "made.json"
 PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
 VALIDATION_EPISODES, VALIDATION_SEED = 300, 1000  # others than those by which a run chose the network to keep
 
@@ -62,6 +63,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
 
     side_by_side   how many runs share the machine, which its speed depends on; with more than one this one is silent
     """
+    made = made_by(folder, run.config.updates, side_by_side)
     standing = train(run.config, folder, resume=True, progress=Silent() if side_by_side > 1 else None)
     if standing.update < run.config.updates:
         raise Stopped(run.name)
@@ -74,20 +76,36 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         "kept_update": standing.best_update or standing.update,
         "training_seconds": round(standing.seconds, 2),
         "updates_per_second": round(standing.update / standing.seconds, 1),
-        "side_by_side": side_by_side,
         "curve": curve,
         "validation": on_validation(model, run) if curve and run.both_norms else None,
         "test": on_test(model, run),
+        **made[-1],
+        **({"made_in_parts": made} if len(made) > 1 else {}),
+    }
+    path = path_of(run, results)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(record, indent=1) + "\n")
+    return read_json(path)
+
+
+def made_by(folder: Path, updates: int, side_by_side: int) -> list[dict[str, Any]]:
+    """Where, when and by which code the weights are made, part by part; kept with them, since they outlive their json."""
+    path = folder / MADE
+    parts: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    done = (folder / STATE).exists() and int(read_notes(folder / STATE).get("update", "0")) >= updates
+    here = {
+        "side_by_side": side_by_side,
         "commit": commit(),
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "hardware": hardware(),
         "torch": torch.__version__,
         "rankshot": __version__,
     }
-    path = path_of(run, results)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(record, indent=1) + "\n")
-    return read_json(path)
+    if not parts or (not done and parts[-1] != here):
+        parts.append(here)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(parts, indent=1) + "\n")
+    return parts
 
 
 def on_validation(model: nn.Module, run: Run) -> dict[str, Any]:
@@ -121,17 +139,21 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     record = read_json(path)
-    found, wanted = settings_in(record, path), settings_of(run.config)
-    if changed := [name for name in wanted if found.get(name) != wanted[name]]:
-        raise ValueError(f"{path} was made with other settings ({', '.join(changed)}): move it away to run it anew")
+    asked = None if run.questions is None else json.loads(json.dumps(asdict(run.questions)))
+    found = {**settings_in(record, path), "questions": record.get("questions")}
+    wanted = {**settings_of(run.config), "questions": asked}
+    if changed := [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]:
+        raise ValueError(
+            f"{path} was made with other settings ({', '.join(changed)}): to run it anew, move away this file and the "
+            "folder of its run"
+        )
     return record
 
 
 def run_in(path: Path) -> Run:
     """The run that a json tells about, to be run again."""
     record = read_json(path)
-    config = TrainConfig(**settings_in(record, path))
-    config.check()
+    config = TrainConfig.from_settings(settings_in(record, path), path)
     asked: dict[str, Any] | None = record.get("questions")
     as_tuples: dict[str, Any] = {
         name: tuple(each) if isinstance(each, list) else each for name, each in (asked or {}).items()

@@ -26,12 +26,17 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def records(results: Path, pattern: str) -> list[Record]:
     """In the order of their names."""
-    return [read_json(path) for path in sorted(results.glob(f"{pattern}.json"))]
+    found = {path: read_json(path) for path in sorted(results.glob(f"{pattern}.json"))}
+    for path, each in found.items():
+        if not {"config", "test", "curve"} <= each.keys():
+            raise ValueError(f"{path} is no record of a run: it should hold 'config', 'test' and 'curve'")
+    return list(found.values())
 
 
 def norm_of(results: Path, name: str) -> str | None:
-    """The norm under which the runs do better on the validation classes; None where none of them has any."""
-    found = [each["validation"] for each in records(results, f"{name}/**/*") if each.get("validation")]
+    """The norm under which rows and curves do better on the validation classes; None where none of them has any."""
+    places = [f"{name}/{recipe}/*/*" for recipe in RECIPES] + [f"{name}/curves/*"]
+    found = [each["validation"] for place in places for each in records(results, place) if each.get("validation")]
     if not found:
         return None
     return max(NORMS, key=lambda norm: mean(list(each[norm].values())[-1]["mean"] for each in found))
@@ -47,6 +52,7 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
     tasks, digits = COLUMNS[name], DIGITS[name]
     rows: list[tuple[str, Sequence[float | None]]] = []
     seeds: set[int] = set()
+    episodes: set[int] = set()
     for method in METHODS:
         if method in PUBLISHED[name]:
             rows.append((f"{NAMES[method]}, as published", PUBLISHED[name][method]))
@@ -54,6 +60,7 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
             if found := records(results, f"{name}/{recipe}/{method}/*"):
                 rows.append((f"{NAMES[method]}, here, {WHOSE[recipe]}", means(found, norm, tasks)))
                 seeds.add(len(found))
+                episodes.update(each["questions"]["episodes"] for each in found)
     if not seeds:
         return None
     best = [
@@ -61,7 +68,7 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
         for column in zip(*(row for _, row in rows), strict=True)
     ]
     body = [[label, *(_cell(each, digits, top) for each, top in zip(cells, best, strict=True))] for label, cells in rows]
-    told = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} a row, {BENCHMARKS[name].questions.episodes} episodes a task, "
+    told = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} a row, {_numbers(episodes)} episodes a task, "
     return f"{markdown([NAMES[name], *tasks], body)}\n\nMeans in %: {told}batch norm by {norm} statistics."
 
 
@@ -124,16 +131,16 @@ def trials_table(results: Path, name: str) -> str:
             for setting, value in record["config"].items()
             if setting not in hidden and value != usual.get(setting, TrainConfig().to_json().get(setting))
         ]
-        lines.append((-last[tasks[-1]]["mean"], ", ".join(told), tasks, last, record["config"]["updates"]))
+        sizes = f"{record['config']['updates']:,}", f"{record['config']['validation_episodes']}"
+        lines.append((-last[tasks[-1]]["mean"], ", ".join(told), tasks, last, sizes))
     tasks = lines[0][2]
     rows = [
-        [told or "–", f"{updates:,}", *(f"{100 * last[task]['mean']:.2f}" for task in tasks)]
-        for _, told, _, last, updates in sorted(lines, key=lambda line: line[:2])
+        [told or "–", *sizes, *(f"{100 * last[task]['mean']:.2f}" for task in tasks)]
+        for _, told, _, last, sizes in sorted(lines, key=lambda line: line[:2])
     ]
     interval = 100 * mean(last[tasks[-1]]["interval"] for *_, last, _ in lines)
-    return (
-        f"{markdown(['settings', 'updates', *tasks], rows)}\n\nThe interval of the last column is about ± {interval:.2f}."
-    )
+    table = markdown(["settings", "updates", "episodes", *tasks], rows)
+    return f"{table}\n\nThe interval of the last column is about ± {interval:.2f}."
 
 
 def _told(value: object) -> str:

@@ -115,12 +115,12 @@ TRIALS: dict[str, list[Trial]] = {
 def trials(name: str, results: Path) -> list[Run]:
     """Those of the list, without what was tried under another name."""
     folder = results / "trials" / name
-    tried = {_essence(settings_in(read_json(path), path)): path.stem for path in sorted(folder.glob("*.json"))}
+    tried = {essence(settings_in(read_json(path), path)): path.stem for path in sorted(folder.glob("*.json"))}
     runs = []
     for trial in TRIALS[name]:
         config = replace(BENCHMARKS[name].base, **{"schedule": "cosine", **SHORT[name], **trial})
         label = name_of(trial)
-        if tried.get(_essence(settings_of(config)), label) == label:
+        if tried.get(essence(settings_of(config)), label) == label:
             runs.append(Run(f"trials/{name}/{label}", config, None, both_norms=False))
     return runs
 
@@ -137,7 +137,7 @@ def name_of(trial: Trial) -> str:
     return "_".join([trial["method"], *told])
 
 
-def _essence(settings: dict[str, Any]) -> str:
+def essence(settings: dict[str, Any]) -> str:
     """What makes a run that run; a learning rate that is left open is the method's."""
     kept = {name: value for name, value in settings.items() if name not in BESIDE}
     if kept.get("learning_rate") is None:

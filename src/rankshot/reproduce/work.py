@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
-import queue
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from .job import Run, Stopped, perform, result_of
@@ -20,8 +23,7 @@ def work_off(
     jobs     how many at a time, each in a process of its own
     seconds  begin nothing after so long
     """
-    if jobs < 1:
-        raise ValueError(f"jobs must be 1 or more, got {jobs}")
+    check(jobs, seconds)
     todo = [run for run in runs if result_of(run, results) is None]
     ends = None if seconds is None else time.time() + seconds
     jobs = min(jobs, max(1, len(todo)))
@@ -33,6 +35,13 @@ def work_off(
     return [run for run in runs if result_of(run, results) is None]
 
 
+def check(jobs: int, seconds: float | None) -> None:
+    if jobs < 1:
+        raise ValueError(f"jobs must be 1 or more, got {jobs}")
+    if seconds is not None and not 0 <= seconds < math.inf:
+        raise ValueError(f"seconds must be 0 or more, got {seconds}")
+
+
 def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
     context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
     waiting = context.Queue()
@@ -41,6 +50,8 @@ def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends
     workers = [context.Process(target=_take, args=(waiting.get, results, folders, jobs, ends)) for _ in range(jobs)]
     for each in workers:
         each.start()
+    if threading.current_thread() is threading.main_thread():  # who ends us ends them: they write their checkpoints
+        before = signal.signal(signal.SIGTERM, lambda *_: _end(workers))
     try:
         for each in workers:
             each.join()
@@ -49,17 +60,21 @@ def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends
             each.join()
         raise
     finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
         waiting.cancel_join_thread()
         waiting.close()
+
+
+def _end(workers: Sequence[BaseProcess]) -> None:
+    for each in workers:
+        each.terminate()
 
 
 def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
     """One run after another, until there is none, or it is too late to begin one."""
     while ends is None or time.time() < ends:
-        try:
-            run = next_run()
-        except queue.Empty:
-            return
+        run = next_run()
         if run is None:
             return
         began = time.time()

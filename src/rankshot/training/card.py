@@ -29,7 +29,7 @@ rankshot {version}; these are the weights after {update} of {updates} updates, {
 ```python
 import rankshot
 
-model = rankshot.from_pretrained("path/to/this/folder")
+model = rankshot.from_pretrained("{place}")
 embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine
 ```
 
@@ -44,8 +44,8 @@ embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D)
 """
 
 
-def write_card(folder: Path) -> None:
-    """README.md, from what else lies in the folder."""
+def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
+    """README.md, from what else lies in the folder; `place` is what to load it by."""
     config, network = TrainConfig.from_json(folder / CONFIG), described_in(folder)
     notes = read_notes(folder / WEIGHTS)
     measured = ""
@@ -56,6 +56,7 @@ def write_card(folder: Path) -> None:
         measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
     text = TEXT.format(
         name=network["name"],
+        place=place,
         channels=network.get("in_channels", "C"),
         data=config.data,
         method=config.method,

@@ -159,7 +159,11 @@ class TrainConfig:
         """From a file, such as a run's config.json; what it does not tell stays at its default."""
         if not path.is_file():
             raise FileNotFoundError(f"there is no config {path}")
-        content = {name: value for name, value in read_json(path).items() if name not in NOT_SETTINGS}
+        return cls.from_settings({name: value for name, value in read_json(path).items() if name not in NOT_SETTINGS}, path)
+
+    @classmethod
+    def from_settings(cls, content: dict[str, Any], path: Path) -> TrainConfig:
+        """From what `path` holds."""
         known = [each.name for each in fields(cls)]
         for name in content:
             if name not in known:

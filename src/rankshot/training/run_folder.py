@@ -30,6 +30,7 @@ from .card import write_card
 from .config import TrainConfig
 
 STATE, METRICS, CLASSES = "state.safetensors", "metrics.jsonl", "classes.json"
+MAY_COME_FIRST = (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial", "made.json")  # in a folder that becomes a run
 MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 
 
@@ -57,7 +58,7 @@ def begin(
         _go_on(folder, config)
     elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --run, or go on with it by --resume")
-    elif any(each.name not in (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial") for each in folder.iterdir()):
+    elif any(each.name not in MAY_COME_FIRST for each in folder.iterdir()):
         raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
     else:
         write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")

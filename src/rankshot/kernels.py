@@ -1,0 +1,35 @@
+"""Whether Triton's kernels can be used here: they are faster ways to what plain torch does everywhere."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from importlib.util import find_spec
+
+import torch
+
+
+def kernels_work(device: torch.device) -> bool:
+    """On a CUDA device that is new enough, with Triton, and with the compiler that it needs."""
+    return device.type == "cuda" and _tried(device.index if device.index is not None else torch.cuda.current_device())
+
+
+@cache
+def _tried(index: int) -> bool:
+    if find_spec("triton") is None or torch.version.hip or torch.cuda.get_device_capability(index) < (7, 0):
+        return False
+    try:
+        from rankshot.kernel_probe import try_out
+
+        with torch.cuda.device(index):
+            try_out()
+    except Exception as error:  # whatever it is, there is another way
+        warnings.warn(f"Triton is there but does not work, so training is slower: {error}", stacklevel=2)
+        return False
+    return True
+
+
+def on(tensor: torch.Tensor) -> AbstractContextManager[object]:
+    """Triton launches on the current device, wherever its arguments are."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()

@@ -1,0 +1,29 @@
+"""Weights that come with the package, by name, each in a folder like that of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "weights"
+CONFIG = "config.json"
+
+
+def shipped() -> list[str]:
+    """Their names."""
+    return sorted(path.parent.name for path in FOLDER.glob(f"*/{CONFIG}"))
+
+
+def folder_of(run: str | Path) -> Path:
+    """The folder of a run, or of weights that come with the package. A folder that is there wins over a name."""
+    if not (Path(run) / CONFIG).is_file() and str(run) in shipped():
+        return FOLDER / str(run)
+    return Path(run)
+
+
+def or_shipped(folder: Path) -> str:
+    """For the message about a folder that is not there."""
+    return f", and the package has {', '.join(map(repr, shipped()))}" if not folder.exists() and shipped() else ""
+
+
+def is_shipped(folder: Path) -> bool:
+    return folder.parent == FOLDER

@@ -1,0 +1,52 @@
+"""A run becomes part of the package only when it was measured, and takes nothing of its machine along."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+from small import small
+
+from rankshot.models import from_pretrained
+from rankshot.models.pretrained import write_tensors
+from rankshot.report import measure, protocol_for, record
+from rankshot.reproduce.ship import ship
+from rankshot.training import train
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, data_root):
+    folder = tmp_path_factory.mktemp("ship") / "run"
+    train(replace(small(updates=2, split="trainval", validate_every=0), root=str(data_root)), folder)
+    return folder
+
+
+def test_ship(run, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"evaluation.json: rankshot evaluate .*run first"):
+        ship(run, "mine", tmp_path)
+    assert not (tmp_path / "mine").exists()
+    protocol = protocol_for([run], ways=[3], shots=[1], episodes=5)
+    record(measure(run, protocol, "run"), protocol)
+    place = ship(run, "mine", tmp_path)
+    names = sorted(path.name for path in place.iterdir())
+    assert names == ["README.md", "classes.json", "config.json", "evaluation.json", "model.safetensors"]
+    settings = json.loads((place / "config.json").read_text())
+    assert (settings["root"], settings["device"]) == (None, "auto")
+    card = (place / "README.md").read_text()
+    assert 'from_pretrained("mine")' in card
+    assert "## On test classes of glyphs" in card
+    from_pretrained(place)
+
+
+def test_what_is_not_shipped(run, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(run, copy)
+    (copy / "evaluation.json").write_text(json.dumps({"update": "1"}))
+    with pytest.raises(ValueError, match="copy was measured after update 1, but holds update 2: rankshot evaluate"):
+        ship(copy, "mine", tmp_path)
+    (copy / "evaluation.json").write_text(json.dumps({"update": "2"}))
+    write_tensors(copy / "model.safetensors", {"large": torch.zeros(125_001)}, {"update": "2"})
+    with pytest.raises(ValueError, match="bytes: at most 500,000 are shipped"):
+        ship(copy, "mine", tmp_path)
+    assert not (tmp_path / "mine").exists()
