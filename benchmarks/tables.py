@@ -247,6 +247,7 @@ SECTIONS = {
     "speed": speed,
     "trials_omniglot": lambda: trials_table(ROOT / "results", "omniglot"),
     "trials_mini_imagenet": lambda: trials_table(ROOT / "results", "mini-imagenet"),
+    "trials_glyphs": lambda: trials_table(ROOT / "results", "glyphs"),
     "trials_cub": lambda: trials_table(ROOT / "results", "cub"),
     "data": data,
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),

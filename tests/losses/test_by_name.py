@@ -25,6 +25,9 @@ def test_options_reach_the_loss():
     assert by_name("smooth-ap", 5, temperature=0.2).temperature == 0.2
     smooth = by_name("map-dlm", 5, smoothing=0.1, samples=3)
     assert (smooth.smoothing, smooth.samples) == (0.1, 3)
+    both = by_name("map-dlm", 5, alpha=1.0, epsilon=0.01, wide=0.5, wide_alpha=4.0)
+    assert (both.near.settings.epsilon, both.far.settings.epsilon, both.far.settings.alpha) == (0.01, 1.0, 4.0)
+    assert both.wide == 0.5
 
 
 def test_bad_names_and_options():

@@ -20,7 +20,9 @@ def test_every_run_can_be_made(name):
         assert run.name.startswith(f"{name}/")
         run.config.check()
         c = run.config
-        options = {each: getattr(c, each) for each in ("metric", "epsilon", "alpha", "sign", "smoothing", "samples")}
+        options = {
+            each: getattr(c, each) for each in ("metric", "epsilon", "alpha", "sign", "smoothing", "samples", "wide")
+        }
         by_name(c.method, 64, **options, temperature=c.temperature)
     assert [run.name.split("/")[1] for run in runs][: len(METHODS) * len(SEEDS)] == ["paper"] * 12
 

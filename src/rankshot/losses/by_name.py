@@ -7,6 +7,7 @@ from torch import nn
 from .ranking_loss import RankingLoss
 from .siamese_loss import SiameseLoss
 from .smooth_ap_loss import SmoothAPLoss
+from .two_scales import FAR_ALPHA, TwoScalesLoss
 
 NAMES = ("map-dlm", "map-ssvm", "siamese", "smooth-ap")
 RANKING_ONLY: dict[str, object] = {
@@ -16,6 +17,8 @@ RANKING_ONLY: dict[str, object] = {
     "sign": +1,
     "smoothing": 0.0,
     "samples": 4,
+    "wide": 0.0,
+    "wide_alpha": FAR_ALPHA,
 }
 
 
@@ -29,6 +32,8 @@ def by_name(
     sign: int = +1,
     smoothing: float = 0.0,
     samples: int = 4,
+    wide: float = 0.0,
+    wide_alpha: float = FAR_ALPHA,
     temperature: float = 0.01,
 ) -> nn.Module:
     """ "map-dlm" and "map-ssvm" with any metric; "siamese", for embeddings of `dimensions`; "smooth-ap" of a temperature.
@@ -41,11 +46,13 @@ def by_name(
     if name not in NAMES:
         raise ValueError(f"unknown method {name!r}: there is {', '.join(map(repr, NAMES))}")
     options: dict[str, object] = {"metric": metric, "epsilon": epsilon, "alpha": alpha, "sign": sign}
-    options |= {"smoothing": smoothing, "samples": samples}
+    options |= {"smoothing": smoothing, "samples": samples, "wide": wide, "wide_alpha": wide_alpha}
     if name != "smooth-ap" and temperature != 0.01:
         raise ValueError(f"{name} has no temperature: that is for 'smooth-ap'")
     if name in ("map-dlm", "map-ssvm"):
-        return RankingLoss(metric, name.removeprefix("map-"), epsilon, alpha, sign, smoothing=smoothing, samples=samples)
+        framework = name.removeprefix("map-")
+        near = RankingLoss(metric, framework, epsilon, alpha, sign, smoothing=smoothing, samples=samples)
+        return TwoScalesLoss(near, wide, wide_alpha) if wide else near
     for option, value in options.items():
         if value != RANKING_ONLY[option]:
             raise ValueError(f"{name} has no {option}: that is for 'map-dlm' and 'map-ssvm', got {value!r}")

@@ -120,7 +120,7 @@ def trials_table(results: Path, name: str) -> str:
     found = records(results, f"trials/{name}/*")
     if not found:
         return "No trial yet."
-    usual = settings_of(BENCHMARKS[name].base)
+    usual = settings_of(BENCHMARKS[name].base if name in BENCHMARKS else TrainConfig(data=name))
     hidden = {"updates", "log_every", "checkpoint_every", *(each for each in usual if each.startswith("validat"))}
     lines = []
     for record in found:

@@ -40,14 +40,14 @@ def dlm(**values: Any) -> Trial:
 SMOOTH = {"epsilon": 0.0006, "smoothing": 0.01}
 TRIALS: dict[str, list[Trial]] = {
     "omniglot": [
-        dlm(**SMOOTH, learning_rate=0.008),
+        dlm(**SMOOTH, learning_rate=0.004, wide=0.3),
+        dlm(**SMOOTH, learning_rate=0.004, wide=1.0),
+        dlm(epsilon=0.001, learning_rate=0.004, wide=0.1),
+        dlm(epsilon=0.001, learning_rate=0.004, wide=0.3),
+        dlm(**SMOOTH, learning_rate=0.004, wide=0.3, augment=("crop",)),
+        dlm(**SMOOTH, learning_rate=0.008, wide=0.3),
         dlm(**SMOOTH, learning_rate=0.004, augment=("crop",)),
-        dlm(**SMOOTH, learning_rate=0.008, augment=("crop",)),
-        dlm(epsilon=0.0003, smoothing=0.006, learning_rate=0.004, augment=("crop",)),
-        dlm(epsilon=0.0003, smoothing=0.006, learning_rate=0.008, augment=("crop",)),
-        dlm(epsilon=0.001, learning_rate=0.004, augment=("crop",)),
-        dlm(**SMOOTH, samples=8, learning_rate=0.004),
-        dlm(**SMOOTH, learning_rate=0.002, schedule="constant", average=0.999),
+        dlm(**SMOOTH, samples=32, learning_rate=0.004),
         *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], learning_rate=[0.002, 0.004]),
         *grid("siamese", learning_rate=[0.003, 0.01, 0.03, 0.1]),
         *grid(
@@ -72,11 +72,11 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.003, 0.005], learning_rate=[0.004, 0.008], augment=[("crop",)], seed=[1]),
     ],
     "mini-imagenet": [
-        dlm(epsilon=0.003, augment=CROP),
-        dlm(epsilon=0.001, smoothing=0.02, augment=CROP),
-        dlm(epsilon=0.003, augment=FLIP, learning_rate=0.0005),
-        dlm(epsilon=0.001, smoothing=0.02, augment=FLIP, learning_rate=0.0005),
-        dlm(epsilon=0.001, smoothing=0.02, augment=FLIP, average=0.999),
+        dlm(epsilon=0.003, augment=FLIP, wide=0.1),
+        dlm(epsilon=0.003, augment=FLIP, wide=0.3),
+        dlm(epsilon=0.003, augment=FLIP, wide=1.0),
+        dlm(epsilon=0.003, augment=CROP, wide=0.3),
+        dlm(epsilon=0.001, smoothing=0.02, samples=32, augment=FLIP, wide=0.3),
         *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], augment=[FLIP]),
         *grid("siamese", learning_rate=[0.001, 0.003, 0.01, 0.03], augment=[FLIP]),
         *grid(
@@ -92,15 +92,15 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL]),
     ],
     "cub": [
+        dlm(epsilon=0.003, augment=ALL, wide=0.3),
+        dlm(epsilon=0.003, augment=ALL, wide=1.0),
+        dlm(epsilon=0.003, augment=ALL, wide=3.0),
+        dlm(epsilon=0.003, augment=ALL, wide=1.0, learning_rate=0.002),
+        dlm(epsilon=0.001, augment=ALL, wide=1.0),
+        dlm(epsilon=0.003, smoothing=0.02, samples=32, augment=ALL, wide=1.0),
         dlm(alpha=3.0, augment=ALL, learning_rate=0.002),
         dlm(alpha=2.0, augment=ALL),
-        dlm(alpha=5.0, augment=ALL),
-        dlm(alpha=1.5, augment=ALL),
-        dlm(alpha=3.0, epsilon=3.0, augment=ALL),
-        dlm(alpha=3.0, epsilon=0.3, augment=ALL),
         dlm(alpha=3.0, augment=ALL, average=0.999),
-        dlm(epsilon=0.001, augment=ALL),
-        dlm(epsilon=0.003, smoothing=0.02, augment=ALL),
         *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], augment=[ALL]),
         *grid("siamese", learning_rate=[0.001, 0.003, 0.01, 0.03], augment=[ALL]),
         *grid("smooth-ap", temperature=[0.003, 0.005, 0.007, 0.01, 0.015, 0.02], learning_rate=[0.001], augment=[ALL]),
@@ -144,4 +144,6 @@ def essence(settings: dict[str, Any]) -> str:
         kept["learning_rate"] = TrainConfig(method=kept["method"]).first_learning_rate
     if not kept.get("smoothing"):
         kept.pop("samples", None)
+    if not kept.get("wide"):
+        kept.pop("wide_alpha", None)
     return repr(sorted(kept.items()))

@@ -55,6 +55,10 @@ class TrainConfig:
     """Optimise the metric averaged over a Gaussian shift of the relevant similarities, of this standard deviation."""
     samples: int = 4
     """Over how many shifts, where smoothing is not 0."""
+    wide: float = 0.0
+    """Weight of a second objective beside the first, with epsilon 1 and an alpha of its own: the ranking as a whole."""
+    wide_alpha: float = 3.0
+    """Alpha of that second objective."""
     temperature: float = 0.01
     """Of smooth-ap: how soft a comparison is."""
 

@@ -202,6 +202,8 @@ def first_weights(
             sign=config.sign,
             smoothing=config.smoothing,
             samples=config.samples,
+            wide=config.wide,
+            wide_alpha=config.wide_alpha,
             temperature=config.temperature,
         )
     return model.to(device).train(), loss.to(device)
