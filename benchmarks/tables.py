@@ -11,17 +11,13 @@ from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.tables import main_table, norm_of, trials_table
+from rankshot.reproduce.tables import markdown as table
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "results" / "benchmarks"
 RESULTS = FOLDER / "ranking.json"
 QUICKSTART = ROOT / "results" / "quickstart.json"
 SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def tables(results: dict[str, Any]) -> str:

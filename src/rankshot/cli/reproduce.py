@@ -12,9 +12,9 @@ import tyro
 
 from rankshot.data import prepared
 from rankshot.files import write_whole
-from rankshot.reproduce import again
+from rankshot.reproduce.again import compared
 from rankshot.reproduce.figures import draw_all
-from rankshot.reproduce.job import Run, result_of
+from rankshot.reproduce.job import Run, result_of, run_in
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.tables import all_tables
 from rankshot.reproduce.trials import trials
@@ -99,8 +99,8 @@ def placed(run: Run, options: Options) -> Run:
 
 def run_again(options: Options) -> int:
     assert options.again is not None
-    run = placed(again.run_in(options.again), options)
+    run = placed(run_in(options.again), options)
     with counting(run.config.data) as told:
         prepared(run.config.data, options.root, told=told)
-    print(again.compared(options.again, run, options.runs / "again" / run.name))
+    print(compared(options.again, run, options.runs / "again" / run.name))
     return 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 
@@ -41,6 +43,12 @@ class ImageSet:
     def smallest_class(self) -> int:
         """How many images the class with the fewest has, of those that have any."""
         return int(np.unique(self.labels, return_counts=True)[1].min())
+
+    def pixels(self) -> torch.Tensor:
+        """The images as a tensor, where they are: in a memory-mapped file perhaps. To be read only."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+            return torch.from_numpy(self.images)
 
     def with_rotations(self) -> ImageSet:
         """Four classes of each: as it is, and turned by 90, 180 and 270 degrees. Images must be square."""

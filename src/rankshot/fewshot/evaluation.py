@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -87,16 +86,14 @@ def check_episodes(episodes: int) -> None:
 
 def pixels_for(model: object, images: ImageSet) -> Tensor:
     """All images as uint8, where the model is; too many of them stay where they are."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # we only read
-        pixels = torch.from_numpy(images.images)
+    pixels = images.pixels()
     return pixels.to(_device_of(model)) if pixels.numel() <= KEPT_ON_DEVICE else pixels
 
 
 def embed_all(model: nn.Module, images: ImageSet, indices: Tensor | None = None) -> Tensor:
     """(n, D) unit vectors of all images, or of some of them, by running averages, where the model is."""
     indices = torch.arange(len(images)) if indices is None else indices
-    return _embedded(model, pixels_for(None, images), indices)
+    return _embedded(model, images.pixels(), indices)
 
 
 def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:

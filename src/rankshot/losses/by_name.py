@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 from torch import nn
 
 from .ranking_loss import RankingLoss
@@ -10,16 +12,6 @@ from .smooth_ap_loss import SmoothAPLoss
 from .two_scales import FAR_ALPHA, TwoScalesLoss
 
 NAMES = ("map-dlm", "map-ssvm", "siamese", "smooth-ap")
-RANKING_ONLY: dict[str, object] = {
-    "metric": "ap",
-    "epsilon": 1.0,
-    "alpha": None,
-    "sign": +1,
-    "smoothing": 0.0,
-    "samples": 4,
-    "wide": 0.0,
-    "wide_alpha": FAR_ALPHA,
-}
 
 
 def by_name(
@@ -54,6 +46,6 @@ def by_name(
         near = RankingLoss(metric, framework, epsilon, alpha, sign, smoothing=smoothing, samples=samples)
         return TwoScalesLoss(near, wide, wide_alpha) if wide else near
     for option, value in options.items():
-        if value != RANKING_ONLY[option]:
+        if value != signature(by_name).parameters[option].default:
             raise ValueError(f"{name} has no {option}: that is for 'map-dlm' and 'map-ssvm', got {value!r}")
     return SiameseLoss(dimensions) if name == "siamese" else SmoothAPLoss(temperature)

@@ -17,8 +17,8 @@ class TwoScalesLoss(nn.Module):
     What it optimises: with a small epsilon and alpha 1, `near` follows the gradient of the metric itself, which comes from
     the pairs of items that are about to change places, and from no others. The second term is the paper's own recipe:
     its window is wider than all differences of scores, so every pair takes part, those that are far apart too; with
-    alpha above 1 it draws pairs towards the margin that the metric asks for, and comfortable ones together. The two
-    gradients have next to nothing in common, and together they learn better than either (docs/experiments.md).
+    alpha above 1 it draws pairs towards the margin that the metric asks for, and comfortable ones together. What the two
+    have given together so far is in docs/experiments.md.
 
     Inputs are those of `RankingLoss`. The value is the sum of both, which need not be positive.
 

@@ -1,6 +1,6 @@
-"""Batch norm, 2x2 max-pool and ReLU as one operation on a GPU, in training: most of a Conv4 step is these three.
+"""Batch norm, 2x2 max-pool and ReLU as one operation on a GPU, in training.
 
-Done one by one they carry the largest tensors of the network through memory a dozen times. Here the convolution's output
+Done one by one they carry the largest tensors of the network through memory again and again. Here the convolution's output
 is read twice on the way forward (statistics; normalise, pool, cut) and twice on the way back, where everything between
 is computed again instead of being kept. The values are those of the three layers, but for the rounding in between.
 """

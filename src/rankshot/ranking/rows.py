@@ -1,8 +1,7 @@
 """The objective of small batches on a GPU: one program a query, from its scores to their weights, in one launch.
 
-The same mathematics as `solvers` and `objectives`, in the same order of ties, with counting in place of sorting: for a few
-hundred items the comparison of all pairs is cheaper than the dozens of small operations that sorted sides take, and the
-loss of a training step falls from a third of the step to a few hundredths.
+The same mathematics as `solvers` and `objectives`, in the same order of ties, with counting in place of sorting: a program
+compares all pairs of its few hundred items, instead of dozens of small operations that each go over all queries.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from rankshot.fewshot import Result, Task, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
-from rankshot.hardware import hardware
+from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
 from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
 from rankshot.models.shipped import is_shipped, or_shipped
@@ -157,6 +157,7 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "seed": protocol.seed,
         "norm": protocol.norm,
         "tasks": summary(measured.results),
+        "commit": commit(),
         "hardware": hardware(),
         "torch": torch.__version__,
     }

@@ -8,9 +8,7 @@ from typing import Any
 
 from rankshot.models.pretrained import read_json
 
-from .job import Run, perform, run_in
-
-__all__ = ["compared", "run_in"]
+from .job import Run, perform
 
 
 def compared(path: Path, run: Run, folder: Path) -> str:

@@ -21,10 +21,9 @@ from rankshot.models.pretrained import read_json, read_notes
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import load, validation_tasks, where_to_train
 from rankshot.training.progress import Progress
-from rankshot.training.run_folder import STATE, read_metrics
+from rankshot.training.run_folder import MADE, STATE, read_metrics
 
 NORMS = ("running", "batch")
-MADE = "made.json"
 PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
 VALIDATION_EPISODES, VALIDATION_SEED = 300, 1000  # others than those by which a run chose the network to keep
 

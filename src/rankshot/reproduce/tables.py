@@ -129,7 +129,7 @@ def trials_table(results: Path, name: str) -> str:
         told = [
             f"{setting} {_told(value)}"
             for setting, value in record["config"].items()
-            if setting not in hidden and value != usual.get(setting, TrainConfig().to_json().get(setting))
+            if setting not in hidden and value != usual.get(setting)
         ]
         sizes = f"{record['config']['updates']:,}", f"{record['config']['validation_episodes']}"
         lines.append((-last[tasks[-1]]["mean"], ", ".join(told), tasks, last, sizes))

@@ -7,9 +7,8 @@ from (seed, i). So a run that was stopped, in whatever way, goes on exactly wher
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -116,7 +115,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 if validates and held_out is not None:
                     pause = time.perf_counter()
                     candidate = kept(model, average, done)
-                    with loaded_with(model, candidate):
+                    with loaded_with(model, candidate) if average else nullcontext():
                         results = fewshot.evaluate(
                             model, held_out, tasks, config.validation_episodes, config.seed, config.norm, held_out_pixels
                         )
@@ -167,10 +166,8 @@ def load(config: TrainConfig, split: str) -> data.ImageSet:
 
 
 def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Images as uint8, and labels. On a CPU the images stay where they are, in a memory-mapped file perhaps."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # we only read
-        return torch.from_numpy(images.images).to(device), torch.from_numpy(images.labels).to(device)
+    """Images as uint8, and labels. On a CPU the images stay where they are."""
+    return images.pixels().to(device), torch.from_numpy(images.labels).to(device)
 
 
 def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[fewshot.Task]:
@@ -225,9 +222,6 @@ def kept(model: nn.Module, average: Average | None, updates: int) -> dict[str, T
 @contextmanager
 def loaded_with(model: nn.Module, state: dict[str, Tensor]) -> Iterator[None]:
     """The model with other weights, for a while; its tensors stay where they are."""
-    if all(each is state[name] or each.data_ptr() == state[name].data_ptr() for name, each in model.state_dict().items()):
-        yield  # its own
-        return
     before = {name: each.clone() for name, each in model.state_dict().items()}
     model.load_state_dict(state)
     try:

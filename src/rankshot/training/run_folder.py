@@ -7,6 +7,7 @@ state.safetensors   where training stands: weights, Adam's averages, the update'
 metrics.jsonl       what was measured, one line a time
 README.md           the model card
 evaluation.json, report.html   written by `rankshot evaluate`
+made.json           written by `rankshot reproduce`: where and by which code the weights were made
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, fill, read
 from .card import write_card
 from .config import TrainConfig
 
-STATE, METRICS, CLASSES = "state.safetensors", "metrics.jsonl", "classes.json"
-MAY_COME_FIRST = (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial", "made.json")  # in a folder that becomes a run
+STATE, METRICS, CLASSES, MADE = "state.safetensors", "metrics.jsonl", "classes.json", "made.json"
+MAY_COME_FIRST = (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial", MADE)  # in a folder that becomes a run
 MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 
 
