@@ -71,13 +71,15 @@ def _objective(
     row = query.to(tl.int64) * items
     there = item < items
     s = tl.load(scores + row + item, mask=there, other=0.0)
-    rel = tl.load(relevant + row + item, mask=there, other=0) != 0
-    irr = tl.load(irrelevant + row + item, mask=there, other=0) != 0
+    # As a number, since Triton 3.6 fails to compile two masks that are used within the loops and after them.
+    side = tl.load(relevant + row + item, mask=there, other=0).to(tl.int32)
+    side += 2 * tl.load(irrelevant + row + item, mask=there, other=0).to(tl.int32)
+    rel, irr = side == 1, side == 2
     n_rel, n_irr = tl.sum(rel.to(tl.int32), 0), tl.sum(irr.to(tl.int32), 0)
     rankable = (n_rel > 0) & (n_irr > 0)
     # Only differences count, and large sums would lose them.
     origin = tl.where(n_rel > 0, tl.max(tl.where(rel, s, float("-inf")), 0), 0.0)
-    x = tl.where(rel | irr, s - origin, 0.0)
+    x = s - origin
 
     # The place of every item on its own side, from 1: equal scores keep the order in which the items came.
     place = tl.full((BLOCK,), 1, dtype=tl.int32)
@@ -133,7 +135,7 @@ def _objective(
         weight = weight / tl.maximum(pairs, 1.0)
         if not IS_SSVM:
             weight = weight / epsilon
-        weight = tl.where((rel | irr) & rankable, weight, 0.0)
+        weight = tl.where((side > 0) & rankable, weight, 0.0)
         total += weight
         value += tl.sum(weight * (s + tl.where(rel, shift, 0.0)), 0)
         if IS_SSVM:
