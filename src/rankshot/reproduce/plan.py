@@ -69,9 +69,15 @@ OMNIGLOT: Settings = {
     "siamese": {"learning_rate": 0.03},
     "smooth-ap": {"temperature": 0.005, "learning_rate": 0.004, "augment": ("crop",)},
 }
+MINI_IMAGENET: Settings = {
+    "map-dlm": {"alpha": 1.0, "epsilon": 0.001, "smoothing": 0.02},
+    "map-ssvm": {"alpha": 3.0},
+    "siamese": {"learning_rate": 0.01},
+    "smooth-ap": {"temperature": 0.015},
+}
 CUB: Settings = {
     "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0},
-    "map-ssvm": {"alpha": 2.0},
+    "map-ssvm": {"alpha": 3.0},
     "siamese": {"learning_rate": 0.01},
     "smooth-ap": {"temperature": 0.01, "average": 0.999},
 }
@@ -97,6 +103,10 @@ BENCHMARKS = {
         ),
         Questions(episodes=600),
         paper=PHOTOGRAPHS,
+        best={
+            method: {"schedule": "cosine", "updates": 22_000, "augment": ("flip",), **chosen}
+            for method, chosen in MINI_IMAGENET.items()
+        },
     ),
     "cub": Benchmark(
         replace(SHARED, data="cub", batch_classes=8, validate_every=500),
