@@ -71,7 +71,7 @@ OMNIGLOT: Settings = {
 }
 MINI_IMAGENET: Settings = {
     "map-dlm": {"alpha": 1.0, "epsilon": 0.001, "smoothing": 0.02},
-    "map-ssvm": {"alpha": 3.0},
+    "map-ssvm": {"alpha": 2.0},
     "siamese": {"learning_rate": 0.01},
     "smooth-ap": {"temperature": 0.015},
 }
