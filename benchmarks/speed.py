@@ -20,7 +20,7 @@ from rankshot.training import TrainConfig, train
 from .measure import circumstances
 from .tables import FOLDER
 
-SEED, ROUNDS, UPDATES = 0, 3, 1500
+SEED, ROUNDS, UPDATES = 0, 2, 1000
 ALONE = {"validate_every": 0, "checkpoint_every": 10**6, "log_every": 500}
 
 
