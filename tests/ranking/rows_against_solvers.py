@@ -12,10 +12,11 @@ FRAMEWORKS = [("dlm", 1.0, 10.0), ("dlm", 0.01, 1.0), ("ssvm", 1.0, 10.0), ("ssv
 SHIFTS = [(0.0,), (-0.02, 0.0, 0.03)]
 
 
-def compare(queries, items, classes, metric, framework, epsilon, alpha, shifts, device, grid=None):
+def compare(queries, items, classes, metric, framework, epsilon, alpha, shifts, device, grid=None, share=1.0):
     """One program a query against sorted sides and a solver; both in float32.
 
     grid   scores are multiples of this, so that many are equal
+    share  of the weights that must agree: among very many items one may have two places that cost the same but for rounding
     """
     random = torch.Generator().manual_seed(items)
     scores = torch.rand(queries, items, generator=random)
@@ -37,7 +38,8 @@ def compare(queries, items, classes, metric, framework, epsilon, alpha, shifts, 
         loss += each.loss / len(shifts)
         weights += each.weights.where(ranked, 0.0) / len(shifts)
     torch.testing.assert_close(found.loss, loss, atol=1e-4 / epsilon, rtol=1e-4)
-    torch.testing.assert_close(found.weights, weights, atol=1e-4 / epsilon, rtol=1e-4)
+    agree = torch.isclose(found.weights, weights, atol=1e-4 / epsilon, rtol=1e-4).double().mean()
+    assert agree >= share, f"{agree:.4%} of the weights agree"
 
 
 def compare_some(device):

@@ -64,6 +64,8 @@ class TrainConfig:
 
     filters: int = 64
     """Filters of each of the four layers of Conv4."""
+    beyond: float = 0.0
+    """Brightness that Conv4 takes for granted beyond the edge of an image: 0 for ink, about 0.45 for photographs."""
     batch_classes: int = 16
     """Classes in a batch."""
     batch_size: int = 128
@@ -129,6 +131,8 @@ class TrainConfig:
             raise ValueError(f"learning_rate must be above 0, got {self.first_learning_rate}")
         if not 0 < self.decay <= 1:
             raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
+        if not 0 <= self.beyond <= 1:
+            raise ValueError(f"beyond must be from 0 to 1, got {self.beyond}")
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be from 0 to less than 1, got {self.average}")
         if self.validate_every < 0:

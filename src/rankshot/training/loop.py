@@ -57,7 +57,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     except ValueError as error:
         raise ValueError(f"{error} (batch_classes is {config.batch_classes}, batch_size {config.batch_size})") from None
 
-    network = {"name": "conv4", "in_channels": images.images.shape[1], "filters": config.filters}
+    network = {"name": "conv4", "in_channels": images.images.shape[1], "filters": config.filters, "beyond": config.beyond}
     model, loss = first_weights(config, network, images.images.shape[1:], device)
     optimiser = adam(model, loss, config.first_learning_rate, device)
     average = Average(model, config.average) if config.average else None
@@ -77,7 +77,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 progress.said(f"began with {standing.threads} threads, goes on with {threads}: last bits may differ")
             standing = replace(standing, threads=threads)
 
-            eager = Step(model, loss, optimiser, pixels, labels, config.augment, precision, average)
+            eager = Step(model, loss, optimiser, pixels, labels, config.augment, precision, average, config.beyond)
             step: Step | GraphedStep = eager
             if device.type == "cuda" and standing.update < config.updates:
                 step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, device))

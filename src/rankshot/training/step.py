@@ -31,15 +31,16 @@ class Step:
         augment: Sequence[str],
         precision: torch.dtype,
         average: Average | None = None,
+        beyond: float = 0.0,
     ) -> None:
         self.model, self.loss, self.optimiser = model, loss, optimiser
         self.images, self.labels, self.augment, self.precision = images, labels, augment, precision
-        self.average = average
+        self.average, self.beyond = average, beyond
 
     def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
         """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D)."""
         self.optimiser.zero_grad()
-        pixels = augmented(self.images[indices].float() / 255, self.augment, noise)
+        pixels = augmented(self.images[indices].float() / 255, self.augment, noise, self.beyond)
         with torch.autocast(pixels.device.type, self.precision, enabled=self.precision != torch.float32):
             embeddings = self.model(pixels)
         loss: Tensor = self.loss(embeddings, self.labels[indices])
