@@ -203,13 +203,14 @@ def speed() -> str:
         run = r[name]["whole_run"]
         whole.append(f"{told}: {run['updates']:,} updates of mAP-DLM in **{run['seconds']:.0f} s**")
     methods = list(r["omniglot"]["updates_per_second"])
+    rounds = len(r["omniglot"]["all"]["map-dlm"])
     return "\n\n".join(
         [
             f"Measured on {r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}.",
             "**Whole runs** in a single process, from opening the prepared data to the last file: "
             + "; ".join(whole)
             + ".",
-            "**Updates a second** in the same loop, batches of 128; medians of three rounds in turns",
+            f"**Updates a second** in the same loop, batches of 128; medians of {rounds} rounds in turns",
             table(["", *methods], rows),
         ]
     )

@@ -75,12 +75,6 @@ MINI_IMAGENET: Settings = {
     "siamese": {"learning_rate": 0.01},
     "smooth-ap": {"temperature": 0.015},
 }
-CUB: Settings = {
-    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0},
-    "map-ssvm": {"alpha": 3.0},
-    "siamese": {"learning_rate": 0.01},
-    "smooth-ap": {"temperature": 0.01, "average": 0.999},
-}
 SHARED = TrainConfig(batch_size=128, log_every=200, checkpoint_every=2000)
 BENCHMARKS = {
     "omniglot": Benchmark(
@@ -112,10 +106,6 @@ BENCHMARKS = {
         replace(SHARED, data="cub", batch_classes=8, validate_every=500),
         Questions(episodes=1000),
         paper=PHOTOGRAPHS,
-        best={
-            method: {"schedule": "cosine", "updates": 22_000, "augment": ("flip", "crop", "jitter"), **chosen}
-            for method, chosen in CUB.items()
-        },
     ),
 }
 
