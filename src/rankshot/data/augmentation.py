@@ -61,4 +61,4 @@ def jitter(images: Tensor, noise: Tensor, _beyond: float) -> Tensor:
     return (grey + saturation * (images - grey) if images.shape[1] > 1 else images).clamp(0, 1)
 
 
-AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"flip": flip, "crop": crop, "jitter": jitter}
+AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {"flip": flip, "crop": crop, "jitter": jitter}
