@@ -1,9 +1,27 @@
 """What a training loop calls: loss(embeddings, labels) -> scalar."""
 
 from .by_name import by_name
+from .classifier_loss import ClassifierLoss
+from .fast_ap_loss import FastAPLoss
+from .lmnn_loss import LMNNLoss
+from .nca_loss import NCALoss
 from .ranking_loss import RankingLoss
 from .siamese_loss import SiameseLoss
 from .smooth_ap_loss import SmoothAPLoss
+from .supcon_loss import SupConLoss
+from .triplet_loss import TripletLoss
 from .two_scales import TwoScalesLoss
 
-__all__ = ["RankingLoss", "SiameseLoss", "SmoothAPLoss", "TwoScalesLoss", "by_name"]
+__all__ = [
+    "ClassifierLoss",
+    "FastAPLoss",
+    "LMNNLoss",
+    "NCALoss",
+    "RankingLoss",
+    "SiameseLoss",
+    "SmoothAPLoss",
+    "SupConLoss",
+    "TripletLoss",
+    "TwoScalesLoss",
+    "by_name",
+]

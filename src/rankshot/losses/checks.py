@@ -30,3 +30,9 @@ def check_smoothing(smoothing: float, samples: int) -> tuple[float, int]:
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 2:
         raise ValueError(f"samples must be a whole number of at least 2, got {samples!r}")
     return float(smoothing), samples
+
+
+def check_positive(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ValueError(f"{name} must be above 0, got {value}")
+    return float(value)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
 from rankshot.ranking.pool import relevance_of
 
-from .checks import checked_batch
+from .checks import check_positive, checked_batch
 from .unit import unit_vectors
 
 
@@ -36,9 +34,7 @@ class SmoothAPLoss(nn.Module):
 
     def __init__(self, temperature: float = 0.01) -> None:
         super().__init__()
-        if not 0 < temperature < math.inf:
-            raise ValueError(f"temperature must be above 0, got {temperature}")
-        self.temperature = temperature
+        self.temperature = check_positive("temperature", temperature)
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         labels = checked_batch("embeddings", embeddings, "labels", labels)

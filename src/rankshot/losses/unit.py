@@ -27,3 +27,9 @@ def unit_vectors(embeddings: Tensor) -> Tensor:
     scaled = embeddings / size.masked_fill(is_zero, 1.0)
     length: Tensor = torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
     return (scaled / length.masked_fill(is_zero, 1.0)).masked_fill(is_zero, 0.0)
+
+
+def squared_distances(embeddings: Tensor) -> Tensor:
+    """(B, D) -> (B, B): between the unit vectors of every two, from 0 to 4."""
+    unit = unit_vectors(embeddings)
+    return 2 - 2 * (unit @ unit.T).clamp(-1, 1)

@@ -1,0 +1,43 @@
+"""Classifiers over the training classes, for the embedding that they need on the way."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from .checks import check_positive, checked_batch
+from .unit import unit_vectors
+
+
+class ClassifierLoss(nn.Module):
+    """Which of the training classes is it? Cross-entropy of a linear layer, or of cosines.
+
+    What it optimises: the softmax over weight_c . x + bias_c, or with `cosine` over scale * cos(weight_c, x) (Chen et al.,
+    2019, "Baseline++"). The layer is part of the loss: give its parameters to the optimiser too. At test time it
+    is not used, since the classes are others.
+
+    What batches it needs: any. Labels are numbers from 0 to `classes` - 1, of training as a whole and not of the batch.
+
+    | input      | shape  | what                          |
+    |------------|--------|-------------------------------|
+    | embeddings | (B, D) | float of any precision        |
+    | labels     | (B,)   | integers from 0 to classes - 1 |
+
+    >>> ClassifierLoss(dimensions=2, classes=3)(torch.eye(2), torch.tensor([2, 0])).shape
+    torch.Size([])
+    """
+
+    def __init__(self, dimensions: int, classes: int, *, cosine: bool = False, scale: float = 10.0) -> None:
+        super().__init__()
+        self.head = nn.Linear(dimensions, classes, bias=not cosine)
+        self.cosine, self.scale = cosine, check_positive("scale", scale)
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        labels = checked_batch("embeddings", embeddings, "labels", labels)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            values = embeddings.to(self.head.weight.dtype)
+            if self.cosine:
+                logits = self.scale * unit_vectors(values) @ unit_vectors(self.head.weight).T
+            else:
+                logits = self.head(values)
+            return nn.functional.cross_entropy(logits, labels)

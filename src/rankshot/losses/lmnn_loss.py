@@ -1,0 +1,57 @@
+"""Large margin nearest neighbours (Weinberger and Saul, 2009)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.ranking.pool import relevance_of
+
+from .checks import check_positive, checked_batch
+from .unit import squared_distances
+
+
+class LMNNLoss(nn.Module):
+    """Draws each image's nearest neighbours of its class to it, and pushes out who of another class comes as near.
+
+    What it optimises: (1 - push) sum_j d(i, j) + push sum_{j, l} [margin + d(i, j) - d(i, l)]_+, with squared distances of
+    unit vectors, for the `neighbours` nearest images j of i's class and all images l of other classes; the mean over i.
+    The paper chooses the neighbours once, in the space of the pixels; here they are the batch's, as the network sees it.
+
+    What batches it needs: several classes with two or more images each. An image that is alone in its class is left out.
+
+    | input      | shape  | what                                           |
+    |------------|--------|------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised |
+    | labels     | (B,)   | integers                                       |
+
+    >>> LMNNLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
+    tensor(...)
+    """
+
+    def __init__(self, neighbours: int = 3, margin: float = 0.5, push: float = 0.5) -> None:
+        super().__init__()
+        if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
+            raise ValueError(f"neighbours must be a whole number of at least 1, got {neighbours!r}")
+        if not 0 < push <= 1:
+            raise ValueError(f"push must be above 0 and at most 1, got {push}")
+        self.neighbours, self.push = neighbours, push
+        self.margin = check_positive("margin", margin)
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        labels = checked_batch("embeddings", embeddings, "labels", labels)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            distances = squared_distances(embeddings)
+            relevance, valid = relevance_of(labels)
+            nearest, which = distances.masked_fill(~relevance, torch.inf).topk(
+                min(self.neighbours, len(labels)), largest=False, sorted=False
+            )
+            is_target = relevance.gather(1, which)  # a small class has fewer
+            target = nearest.where(is_target, 0.0)
+            intrudes = (valid & ~relevance)[:, None, :] & is_target[:, :, None]
+            push = (self.margin + target[:, :, None] - distances[:, None, :]).where(intrudes, 0.0).clamp(min=0)
+            lost = (1 - self.push) * target.sum(-1) + self.push * push.sum((-2, -1))
+            return lost.sum() / relevance.any(-1).sum().clamp(min=1)
+
+    def extra_repr(self) -> str:
+        return f"neighbours={self.neighbours}, margin={self.margin:g}, push={self.push:g}"

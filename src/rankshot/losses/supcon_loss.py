@@ -1,0 +1,46 @@
+"""Supervised contrastive learning (Khosla et al., 2020)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.ranking.pool import relevance_of
+
+from .checks import check_positive, checked_batch
+from .unit import unit_vectors
+
+
+class SupConLoss(nn.Module):
+    """Each image of one's class is to be picked out of all others, one at a time.
+
+    What it optimises: -mean_{j of i's class} log p_ij, with p_ij the softmax over j of cos(i, j) / temperature: the mean
+    stands outside the logarithm (the paper's L_out), where NCA has the sum inside.
+
+    What batches it needs: several classes with two or more images each. An image that is alone in its class is left out.
+
+    | input      | shape  | what                                           |
+    |------------|--------|------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised |
+    | labels     | (B,)   | integers                                       |
+
+    >>> SupConLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
+    tensor(...)
+    """
+
+    def __init__(self, temperature: float = 0.1) -> None:
+        super().__init__()
+        self.temperature = check_positive("temperature", temperature)
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        labels = checked_batch("embeddings", embeddings, "labels", labels)
+        with torch.autocast(embeddings.device.type, enabled=False):
+            unit = unit_vectors(embeddings)
+            relevance, valid = relevance_of(labels)
+            chances = (unit @ unit.T / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)
+            n_relevant = relevance.sum(-1)
+            right = chances.masked_fill(~relevance, 0.0).sum(-1) / n_relevant.clamp(min=1)
+            return -right.sum() / (n_relevant > 0).sum().clamp(min=1)
+
+    def extra_repr(self) -> str:
+        return f"temperature={self.temperature:g}"
