@@ -65,7 +65,7 @@ def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatc
     zips = [str(shared / "omniglot" / f"images_{part}.zip") for part in ("background", "evaluation")]
     assert main(["data", "prepare", "omniglot", "--from", *zips, "--root", root]) == 0
     places = ["--results", str(tmp_path / "results"), "--runs", str(tmp_path / "runs"), "--root", root]
-    assert main(["reproduce", "omniglot", "--only", "*/map-dlm/0", *places]) == 0
+    assert main(["reproduce", "omniglot", "--only", "*/paper/map-dlm/0", *places]) == 0
     assert "1 of 1 runs are done" in capsys.readouterr().out
     path = tmp_path / "results" / "omniglot/paper/map-dlm/0.json"
     assert main(["reproduce", "--again", str(path), *places]) == 0

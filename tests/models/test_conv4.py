@@ -43,24 +43,6 @@ def test_channels_last_changes_nothing_but_speed():
     torch.testing.assert_close(model(images), plain(images))
 
 
-def test_beyond_the_edge():
-    images = torch.rand(4, 3, 20, 20, dtype=torch.float64)
-    model = Conv4(in_channels=3, filters=8, beyond=0.4).double()
-    first = model[0]
-    framed = torch.nn.functional.pad(images, (1, 1, 1, 1), value=0.4)
-    expected = first[1](torch.nn.functional.conv2d(framed, first[0].weight))  # in training batch norm ignores a shift
-    seen = []
-    first[1].register_forward_hook(lambda _module, _inputs, output: seen.append(output))
-    model(images)
-    torch.testing.assert_close(seen[0], expected)
-
-
-@pytest.mark.parametrize("beyond", [-0.1, 1.5, float("nan")])
-def test_beyond_is_a_brightness(beyond):
-    with pytest.raises(ValueError, match="beyond must be from 0 to 1"):
-        Conv4(beyond=beyond)
-
-
 @pytest.mark.parametrize("shape", [(28, 28), (2, 28, 28), (2, 1, 15, 28)])
 def test_images_that_do_not_fit(shape):
     with pytest.raises(ValueError, match="at least 16x16") as error:

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rankshot.losses.by_name import by_name
+from rankshot.methods import system
 from rankshot.reproduce.job import result_of
 from rankshot.reproduce.plan import BENCHMARKS, METHODS, SEEDS, plan, rows
 from rankshot.reproduce.published import COLUMNS, PUBLISHED
+from rankshot.training.loop import given_for
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -19,11 +20,7 @@ def test_every_run_can_be_made(name):
     for run in runs:
         assert run.name.startswith(f"{name}/")
         run.config.check()
-        c = run.config
-        options = {
-            each: getattr(c, each) for each in ("metric", "epsilon", "alpha", "sign", "smoothing", "samples", "wide")
-        }
-        by_name(c.method, 64, **options, temperature=c.temperature)
+        system(run.config.method)(given_for(run.config, (1, 16, 16), 20))
     assert [run.name.split("/")[1] for run in runs][: len(METHODS) * len(SEEDS)] == ["paper"] * 12
 
 

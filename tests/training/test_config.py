@@ -84,7 +84,6 @@ def test_no_file(tmp_path):
         ("validation_ways", (), "validation_ways must be 2 or more each"),
         ("validation_shots", (), "validation_shots must be 1 or more each"),
         ("split", "test", "unknown split 'test': there is 'train', 'trainval'"),
-        ("beyond", 1.1, "beyond must be from 0 to 1, got 1.1"),
         ("average", 1.0, "average must be from 0 to less than 1, got 1.0"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Annotated
 import tyro
 
 from rankshot.data import prepared
+from rankshot.methods import SYSTEMS, settings_for
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
 
@@ -30,6 +31,8 @@ class Options:
     """Folder to make for this run. None: runs/DATA-METHOD, with a number where that exists."""
     resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Go on with the run in --run exactly where its last checkpoint stands; start it where there is none yet."""
+    preset: str | None = None
+    """Start from the settings of the method's own paper for this data set, such as omniglot or mini-imagenet."""
     config: Path | None = None
     """Take the settings from this file, such as config.json of another run; options given here come on top."""
     settings: Annotated[TrainConfig, tyro.conf.OmitArgPrefixes] = field(default_factory=TrainConfig)
@@ -53,19 +56,23 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def starting_from(arguments: Sequence[str]) -> TrainConfig:
-    """The settings that the other options change: those of --config, of the run to resume, or the defaults."""
+    """The settings that the other options change: those of --config, of the run to resume, or the method's."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--run", type=Path)
     parser.add_argument("--config", type=Path)
+    parser.add_argument("--method", default=TrainConfig.method)
+    parser.add_argument("--preset")
     parser.add_argument("--resume", action="store_true")
     known, _ = parser.parse_known_args(arguments)
     if known.resume and known.run is None:
         raise ValueError("--resume needs to know which run: name its folder with --run")
+    if known.config is not None and known.preset is not None:
+        raise ValueError("--config and --preset both say what to start from: give one of them")
     if known.config is not None:
         return TrainConfig.from_json(known.config)
     if known.resume and (known.run / CONFIG).is_file():
         return TrainConfig.from_json(known.run / CONFIG)
-    return TrainConfig()
+    return TrainConfig(**settings_for(known.method, known.preset)) if known.method in SYSTEMS else TrainConfig()
 
 
 def new_folder(config: TrainConfig) -> Path:

@@ -14,17 +14,15 @@ from torch import Tensor, nn
 RANDOM_NUMBERS = 6  # an image: how many of them the augmentations below look at
 
 
-def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor, beyond: float = 0.0) -> Tensor:
+def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor) -> Tensor:
     """(B, C, H, W) float, names from AUGMENTATIONS, (B, RANDOM_NUMBERS) uniform in [0, 1) -> (B, C, H, W).
-
-    beyond   the brightness of what lies beyond an image's edge
 
     >>> augmented(torch.arange(3.0).view(1, 1, 1, 3), ["flip"], torch.zeros(1, RANDOM_NUMBERS))
     tensor([[[[2., 1., 0.]]]])
     """
     check_augmentations(kinds)
     for kind in kinds:
-        images = AUGMENTATIONS[kind](images, noise, beyond)
+        images = AUGMENTATIONS[kind](images, noise)
     return images
 
 
@@ -34,16 +32,16 @@ def check_augmentations(kinds: Sequence[str]) -> None:
             raise ValueError(f"unknown augmentation {kind!r}: there is {', '.join(map(repr, AUGMENTATIONS))}")
 
 
-def flip(images: Tensor, noise: Tensor, _beyond: float) -> Tensor:
+def flip(images: Tensor, noise: Tensor) -> Tensor:
     """Half of the images mirrored, left to right."""
     return torch.where(noise[:, 0, None, None, None] < 0.5, images.flip(-1), images)
 
 
-def crop(images: Tensor, noise: Tensor, beyond: float) -> Tensor:
-    """Moved by up to a tenth of the size each way; what comes in is what lies beyond the edge."""
+def crop(images: Tensor, noise: Tensor) -> Tensor:
+    """Moved by up to a tenth of the size each way; what comes in from outside is black."""
     height, width = images.shape[2:]
     far_y, far_x = round(height / 10), round(width / 10)
-    padded = nn.functional.pad(images, (far_x, far_x, far_y, far_y), value=beyond)
+    padded = nn.functional.pad(images, (far_x, far_x, far_y, far_y))
     rows = (noise[:, 1:2] * (2 * far_y + 1)).long() + torch.arange(height, device=images.device)
     columns = (noise[:, 2:3] * (2 * far_x + 1)).long() + torch.arange(width, device=images.device)
     batch = torch.arange(len(images), device=images.device)
@@ -51,7 +49,7 @@ def crop(images: Tensor, noise: Tensor, beyond: float) -> Tensor:
     return padded[batch[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-def jitter(images: Tensor, noise: Tensor, _beyond: float) -> Tensor:
+def jitter(images: Tensor, noise: Tensor) -> Tensor:
     """Brightness, contrast and, of colour images, saturation, each by 0.6 to 1.4 times."""
     brightness, contrast, saturation = (0.6 + 0.8 * noise[:, place, None, None, None] for place in (3, 4, 5))
     images = images * brightness
@@ -61,4 +59,4 @@ def jitter(images: Tensor, noise: Tensor, _beyond: float) -> Tensor:
     return (grey + saturation * (images - grey) if images.shape[1] > 1 else images).clamp(0, 1)
 
 
-AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {"flip": flip, "crop": crop, "jitter": jitter}
+AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"flip": flip, "crop": crop, "jitter": jitter}

@@ -1,6 +1,6 @@
 """Few-shot tasks on classes never seen: what is asked, who answers, and how well."""
 
-from .answerer import Answerer, EmbeddingAnswerer
+from .answerer import Answerer, EmbeddingAnswerer, Ruling, can_answer
 from .episodes import draw_episodes
 from .evaluation import Result, embed_all, evaluate, pixels_for, summary
 from .rules import class_scores
@@ -12,7 +12,9 @@ __all__ = [
     "EmbeddingAnswerer",
     "Result",
     "Retrieval",
+    "Ruling",
     "Task",
+    "can_answer",
     "class_scores",
     "draw_episodes",
     "embed_all",

@@ -14,6 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from rankshot.losses.unit import unit_vectors
 
 from .rules import class_scores
+from .tasks import Classification, Task
 
 
 @runtime_checkable
@@ -28,8 +29,27 @@ class Answerer(Protocol):
         ...
 
 
+@runtime_checkable
+class Ruling(Protocol):
+    """An embedding network that classifies by a rule of its own instead of the paper's."""
+
+    def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
+        """Embeddings (E, way, shot, D) and (E, Q, D), of so many episodes -> (E, Q, way) scores, the largest the answer."""
+        ...
+
+
+def can_answer(model: object, task: Task) -> bool:
+    """An `Answerer` only classifies, and perhaps no more than so many classes (`most_ways`)."""
+    if not isinstance(model, Answerer):
+        return True
+    return isinstance(task, Classification) and task.way <= getattr(model, "most_ways", task.way)
+
+
 class EmbeddingAnswerer(nn.Module):
-    """An embedding network with the paper's rule: the nearest representative, or average precision with several."""
+    """An embedding network with the paper's rule: the nearest representative, or average precision with several.
+
+    A network with a rule of its own (`Ruling`) answers by that.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -39,14 +59,20 @@ class EmbeddingAnswerer(nn.Module):
         """The support and the queries are embedded separately, as two batches."""
         way = int(support_y.max()) + 1
         support = embed(self.model, support_x)[support_y.argsort(stable=True)]
-        similarities = embed(self.model, query_x) @ support.T
-        return class_scores(similarities.view(len(query_x), way, -1))
+        queries = embed(self.model, query_x)
+        if isinstance(self.model, Ruling):
+            with torch.no_grad():
+                return self.model.class_scores(support.view(1, way, -1, support.shape[1]), queries[None])[0]
+        return class_scores((queries @ support.T).view(len(query_x), way, -1))
 
 
 def embed(model: nn.Module, images: Tensor) -> Tensor:
-    """(B, C, H, W) float -> (B, D) unit vectors, without a graph; a zero embedding stays zero."""
+    """(B, C, H, W) float -> (B, D) without a graph: unit vectors, where a zero embedding stays zero.
+
+    A network with a rule of its own (`Ruling`) gets its embeddings as they are.
+    """
     with torch.no_grad():
-        return unit_vectors(model(images))
+        return model(images).float() if isinstance(model, Ruling) else unit_vectors(model(images))
 
 
 def check_norm(norm: str) -> None:

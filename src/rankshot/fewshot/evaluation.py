@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from rankshot import ranking
 from rankshot.data import ImageSet
+from rankshot.losses.unit import unit_vectors
 
-from .answerer import Answerer, check_norm, embed, normalising_with
+from .answerer import Answerer, Ruling, check_norm, embed, normalising_with
 from .episodes import draw_episodes
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
@@ -76,7 +77,7 @@ def evaluate(
         return [Result(task, _in_groups(model, pixels, task, each)) for task, each in pairs]
     check_norm(norm)
     embeddings = _embedded(model, pixels, torch.arange(len(images)))
-    return [Result(task, _all_at_once(embeddings, task, each)) for task, each in zip(tasks, drawn, strict=True)]
+    return [Result(task, _all_at_once(embeddings, task, each, model)) for task, each in zip(tasks, drawn, strict=True)]
 
 
 def check_episodes(episodes: int) -> None:
@@ -93,7 +94,7 @@ def pixels_for(model: object, images: ImageSet) -> Tensor:
 def embed_all(model: nn.Module, images: ImageSet, indices: Tensor | None = None) -> Tensor:
     """(n, D) unit vectors of all images, or of some of them, by running averages, where the model is."""
     indices = torch.arange(len(images)) if indices is None else indices
-    return _embedded(model, images.pixels(), indices)
+    return unit_vectors(_embedded(model, images.pixels(), indices))
 
 
 def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
@@ -102,23 +103,27 @@ def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
         return torch.cat([embed(model, _chosen(pixels, some, model)) for some in chunks])
 
 
-def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor) -> Tensor:
+def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module) -> Tensor:
     per_episode = (task.way * task.per_class) ** 2
     chunks = torch.split(drawn.to(embeddings.device), max(1, AT_ONCE // per_episode))
-    return torch.cat([_values(embeddings[some], task) for some in chunks]).cpu()
+    return torch.cat([_values(embeddings[some], task, model) for some in chunks]).cpu()
 
 
-def _values(embeddings: Tensor, task: Task) -> Tensor:
-    """(episodes, way, per_class, D) unit vectors -> (episodes,)."""
+@torch.no_grad()
+def _values(embeddings: Tensor, task: Task, model: nn.Module) -> Tensor:
+    """(episodes, way, per_class, D) as `embed` has them -> (episodes,)."""
     if isinstance(task, Retrieval):
         pool = embeddings.flatten(1, 2)
+        pool = unit_vectors(pool) if isinstance(model, Ruling) else pool
         similarities = pool @ pool.mT
         masks = ranking.relevance_of(torch.arange(task.way, device=pool.device).repeat_interleave(task.per_class))
         relevance, valid = (mask.repeat(len(pool), 1) for mask in masks)
         values = ranking.average_precision(similarities.flatten(0, 1), relevance, valid)
         return values.view(len(pool), -1).mean(-1)
-    support = embeddings[:, :, : task.shot].flatten(1, 2)
     queries = embeddings[:, :, task.shot :].flatten(1, 2)
+    if isinstance(model, Ruling):
+        return _accuracy(model.class_scores(embeddings[:, :, : task.shot], queries), task)
+    support = embeddings[:, :, : task.shot].flatten(1, 2)
     similarities = (queries @ support.mT).view(len(queries), -1, task.way, task.shot)
     return _accuracy(class_scores(similarities), task)
 
@@ -139,7 +144,7 @@ def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor) -> T
 
     chunks = torch.split(drawn, max(1, _images_at_once(model, pixels) // (task.way * task.per_class)))
     joined = (torch.cat([embedded(part) for part in some.split_with_sizes(cuts, dim=2)], dim=2) for some in chunks)
-    return torch.cat([_values(each, task).cpu() for each in joined])
+    return torch.cat([_values(each, task, model).cpu() for each in joined])
 
 
 def _answered(answerer: Answerer, pixels: Tensor, task: Task, drawn: Tensor) -> Tensor:

@@ -1,6 +1,5 @@
 """What a training loop calls: loss(embeddings, labels) -> scalar."""
 
-from .by_name import by_name
 from .classifier_loss import ClassifierLoss
 from .fast_ap_loss import FastAPLoss
 from .lmnn_loss import LMNNLoss
@@ -23,5 +22,4 @@ __all__ = [
     "SupConLoss",
     "TripletLoss",
     "TwoScalesLoss",
-    "by_name",
 ]

@@ -18,27 +18,19 @@ class Conv4(nn.Sequential):
     (B, in_channels, H, W) -> (B, filters * (H // 16) * (W // 16)): with 64 filters 64 dimensions at 28x28, 1024 at 64x64
     and 1600 at 84x84.
 
-    beyond   the brightness taken for granted beyond the edge of an image, where the first convolution looks too: 0 for ink
-             on nothing, a middling grey for photographs, which would otherwise all stand in the same black frame
-
     >>> Conv4(in_channels=3)(torch.zeros(2, 3, 84, 84)).shape
     torch.Size([2, 1600])
     """
 
-    def __init__(self, in_channels: int = 1, filters: int = 64, beyond: float = 0.0) -> None:
-        if not 0 <= beyond <= 1:
-            raise ValueError(f"beyond must be from 0 to 1, got {beyond}")
+    def __init__(self, in_channels: int = 1, filters: int = 64) -> None:
         widths = [in_channels, filters, filters, filters, filters]
         super().__init__(*(Block(*pair) for pair in pairwise(widths)), nn.Flatten())
-        self.beyond = beyond
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
     def forward(self, images: Tensor) -> Tensor:
         if images.dim() != 4 or min(images.shape[2:]) < 16:
             raise ValueError(f"Conv4 takes images (B, C, H, W) of at least 16x16 pixels, got {tuple(images.shape)}")
         values = images.contiguous(memory_format=torch.channels_last)
-        if self.beyond:  # the convolution fills in zeros; what it makes of a shift, batch norm takes away again
-            values = values - self.beyond
         for part in self:
             values = part(values)
         return values

@@ -16,17 +16,17 @@ from torch import nn
 from rankshot import __version__
 from rankshot.data import ImageSet
 from rankshot.data import load as load_images
-from rankshot.fewshot import Result, Task, evaluate, summary, tasks_for
+from rankshot.fewshot import Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
+from rankshot.models.pretrained import CONFIG, WEIGHTS, read_notes
 from rankshot.models.shipped import is_shipped, or_shipped
 from rankshot.training import TrainConfig
 from rankshot.training.card import EVALUATION, write_card
-from rankshot.training.loop import first_weights
+from rankshot.training.loop import first_weights, given_for
 from rankshot.training.run_folder import classes_of, is_run, read_metrics
 
 log = logging.getLogger(__name__)
@@ -128,8 +128,8 @@ def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
 def measure_untrained(folder: Path, protocol: Protocol) -> Measured:
     """The network of a run as it was before the first update."""
     config = TrainConfig.from_json(folder / CONFIG)
-    shape = protocol.images.images.shape[1:]
-    model, _ = first_weights(config, described_in(folder), shape, torch.device("cpu"))
+    given = given_for(config, protocol.images.images.shape[1:], len(classes_of(folder) or ()) or 1)
+    model, _ = first_weights(config, given)
     return _measured("untrained", model, protocol, None)
 
 
@@ -137,7 +137,10 @@ def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | No
     model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
     p = protocol
     log.info("measuring %s on the %s classes of %s: %d episodes of each task", name, p.split, p.data, p.episodes)
-    return Measured(name, model, evaluate(model, p.images, p.tasks, p.episodes, p.seed, p.norm), folder)
+    tasks = [task for task in p.tasks if can_answer(model, task)]
+    if not tasks:
+        raise ValueError(f"{name} can answer none of {', '.join(map(str, p.tasks))}: ask for other ways")
+    return Measured(name, model, evaluate(model, p.images, tasks, p.episodes, p.seed, p.norm), folder)
 
 
 def record(measured: Measured, protocol: Protocol) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot import __version__
+from rankshot.fewshot import Answerer
 from rankshot.files import write_whole
 from rankshot.models.pretrained import CONFIG, read_json
 from rankshot.training.run_folder import read_metrics
@@ -53,10 +54,11 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
         "<i>K-shot N-way</i> tasks K images of each of N classes are labelled, and the others are to be classified. In "
         "<i>retrieval</i> every image ranks all others; mAP is 100 % when its own class always comes first.</p>",
         "How did it learn?": curves(runs),
-        "What does it retrieve?": retrievals(first.model, protocol.images, protocol.seed),
-        "What lies near what?": embedding_map(first.model, protocol.images, protocol.seed),
-        "Settings": settings(config),
     }
+    if not isinstance(first.model, Answerer):  # who only answers has no embeddings to look at
+        sections["What does it retrieve?"] = retrievals(first.model, protocol.images, protocol.seed)
+        sections["What lies near what?"] = embedding_map(first.model, protocol.images, protocol.seed)
+    sections["Settings"] = settings(config)
     page = PAGE.format(
         title=escape(f"{first.name} on {protocol.data}"),
         style=resources.files(__package__).joinpath("page.css").read_text(),
@@ -75,9 +77,9 @@ def curves(runs: Sequence[Measured]) -> str:
         chart(f"{task} on validation classes, %", {name: _validation(lines, task) for name, lines in histories.items()})
         for task in tasks
     ]
-    charts.append(
-        chart("mAP of training batches, %", {name: _training(each, "batch_map", 100) for name, each in histories.items()})
-    )
+    batches = {name: _training(each, "batch_map", 100) for name, each in histories.items()}
+    if any(batches.values()):
+        charts.append(chart("mAP of training batches, %", batches))
     for own, history in histories.items():  # losses of different methods are not to be compared: a chart each
         charts.append(
             chart(f"loss of {own}", {name: _training(history, "loss", 1) if name == own else [] for name in histories})

@@ -5,28 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from rankshot.fewshot import Result, Retrieval
+from rankshot.fewshot import Result, Retrieval, Task
 
 from .measured import Measured
 
 
-def cell(result: Result) -> str:
-    return f"{100 * result.mean:.1f} ± {100 * result.interval:.1f}"
+def cell(result: Result | None) -> str:
+    return "–" if result is None else f"{100 * result.mean:.1f} ± {100 * result.interval:.1f}"
 
 
-def unit(result: Result) -> str:
-    return "mAP, %" if isinstance(result.task, Retrieval) else "accuracy, %"
+def unit(task: Task) -> str:
+    return "mAP, %" if isinstance(task, Retrieval) else "accuracy, %"
+
+
+def lines(columns: Sequence[Measured]) -> list[tuple[Task, list[Result | None]]]:
+    """Every task with each network's result; None where it cannot answer, as those that do not embed cannot retrieve."""
+    most = max(columns, key=lambda each: len(each.results))
+    tasks = dict.fromkeys(result.task for each in (most, *columns) for result in each.results)
+    found = [{result.task: result for result in each.results} for each in columns]
+    return [(task, [each.get(task) for each in found]) for task in tasks]
 
 
 def text_table(columns: Sequence[Measured]) -> str:
     """Lines of equal width, for a terminal or a log."""
     rows = [["", "", *(each.name for each in columns)]]
-    for results in zip(*(each.results for each in columns), strict=True):
-        rows.append([str(results[0].task), unit(results[0]), *map(cell, results)])
+    for task, results in lines(columns):
+        rows.append([str(task), unit(task), *map(cell, results)])
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = ["  ".join([*_padded(row[:2], widths[:2], "<"), *_padded(row[2:], widths[2:], ">")]) for row in rows]
-    lines.insert(1, "-" * len(lines[0]))
-    return "\n".join(lines)
+    text = ["  ".join([*_padded(row[:2], widths[:2], "<"), *_padded(row[2:], widths[2:], ">")]) for row in rows]
+    text.insert(1, "-" * len(text[0]))
+    return "\n".join(text)
 
 
 def _padded(texts: Sequence[str], widths: Sequence[int], side: str) -> list[str]:
@@ -37,8 +45,9 @@ def html_table(columns: Sequence[Measured]) -> str:
     """The best of each row is bold."""
     head = "".join(f"<th scope=col>{escape(each.name)}</th>" for each in columns)
     body = []
-    for results in zip(*(each.results for each in columns), strict=True):
-        best = max(each.mean for each in results)
-        cells = (f"<td{' class=best' * (each.mean == best and len(results) > 1)}>{cell(each)}</td>" for each in results)
-        body.append(f"<tr><th scope=row>{results[0].task}</th><td class=unit>{unit(results[0])}</td>{''.join(cells)}</tr>")
+    for task, results in lines(columns):
+        best = max(each.mean for each in results if each is not None)
+        is_best = (each is not None and each.mean == best and len(results) > 1 for each in results)
+        cells = (f"<td{' class=best' * top}>{cell(each)}</td>" for each, top in zip(results, is_best, strict=True))
+        body.append(f"<tr><th scope=row>{task}</th><td class=unit>{unit(task)}</td>{''.join(cells)}</tr>")
     return f"<table><thead><tr><th></th><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"

@@ -18,7 +18,6 @@ from .job import Run, settings_in, settings_of
 from .plan import BENCHMARKS
 
 Trial = dict[str, Any]
-GREY = 0.45  # about the mean brightness of photographs
 FLIP, CROP, ALL = ("flip",), ("flip", "crop"), ("flip", "crop", "jitter")
 # What all trials of a data set share; what a run does beside learning does not make it another one.
 SHORT: dict[str, Trial] = {
@@ -92,11 +91,9 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001, 0.002], augment=[FLIP], seed=[1]),
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL]),
         dlm(alpha=3.0, augment=FLIP, schedule="step"),
-        dlm(alpha=3.0, augment=FLIP, beyond=GREY),
-        dlm(epsilon=0.003, augment=FLIP, beyond=GREY),
-        dlm(epsilon=0.003, augment=FLIP, beyond=GREY, wide=1.0),
-        dlm(epsilon=0.003, augment=CROP, beyond=GREY),
-        *grid("smooth-ap", temperature=[0.01, 0.015], learning_rate=[0.001], augment=[FLIP, CROP], beyond=[GREY]),
+        dlm(epsilon=0.003, augment=FLIP, schedule="step"),
+        dlm(alpha=3.0, augment=FLIP, wide=1.0, epsilon=0.1),
+        *grid("smooth-ap", temperature=[0.012, 0.02], learning_rate=[0.001], augment=[FLIP], average=[0.999]),
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[FLIP], schedule=["step"]),
     ],
     "cub": [
@@ -116,9 +113,8 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.0005, 0.004], augment=[ALL]),
         *grid("smooth-ap", temperature=[0.005, 0.01], learning_rate=[0.002], augment=[CROP]),
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL], average=[0.999]),
-        dlm(epsilon=0.003, augment=ALL, wide=1.0, beyond=GREY),
         dlm(epsilon=0.003, augment=ALL, wide=1.0, average=0.999),
-        *grid("smooth-ap", temperature=[0.005, 0.01], learning_rate=[0.001], augment=[ALL], average=[0.999], beyond=[GREY]),
+        *grid("smooth-ap", temperature=[0.005], learning_rate=[0.001], augment=[ALL], average=[0.999]),
         *grid("smooth-ap", temperature=[0.007], learning_rate=[0.0005, 0.001], augment=[ALL], average=[0.999]),
     ],
 }

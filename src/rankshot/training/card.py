@@ -23,14 +23,14 @@ tags: [few-shot-learning, image-retrieval, image-classification]
 ---
 # {name} trained on {data} by {method}
 
-An embedding network: images of one class come out near each other, also of classes that it has never seen. Made by
+{what} Made by
 rankshot {version}; these are the weights after {update} of {updates} updates, {which}.
 
 ```python
 import rankshot
 
 model = rankshot.from_pretrained("{place}")
-embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine
+{use}
 ```
 
 {measured}
@@ -43,6 +43,16 @@ embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D)
 {settings}
 """
 
+EMBEDS = (
+    "An embedding network: images of one class come out near each other, also of classes that it has never seen.",
+    "embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine",
+)
+ANSWERS = (
+    "A network that learns a few-shot task anew from its labelled images, also of classes that it has never seen.",
+    "scores = model.answer(support, labels, queries)  # images float (…, {channels}, H, W), labels from 0",
+)
+ANSWERING = ("maml", "meta-lstm")
+
 
 def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
     """README.md, from what else lies in the folder; `place` is what to load it by."""
@@ -54,10 +64,13 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
     if tested := _tested(folder, notes.get("update")):
         how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
         measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
+    channels = network.get("embedder", network).get("in_channels", "C")
+    what, use = ANSWERS if network["name"] in ANSWERING else EMBEDS
     text = TEXT.format(
         name=network["name"],
         place=place,
-        channels=network.get("in_channels", "C"),
+        what=what,
+        use=use.format(channels=channels),
         data=config.data,
         method=config.method,
         updates=config.updates,

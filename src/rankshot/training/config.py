@@ -14,14 +14,13 @@ from typing import Any
 from rankshot.data.augmentation import check_augmentations
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
-from rankshot.losses.by_name import NAMES
+from rankshot.methods import SYSTEMS, options_of, system
 from rankshot.models.pretrained import read_json
 
 SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "float32", "bfloat16")
 SPLITS = ("train", "trainval")
-LEARNING_RATES = {"map-dlm": 1e-3, "map-ssvm": 1e-3, "siamese": 0.1, "smooth-ap": 1e-3}  # the paper's; ours for smooth-ap
 NOT_SETTINGS = ("rankshot", "model")  # what else a run's config.json tells
 
 
@@ -41,7 +40,9 @@ class TrainConfig:
     """Random changes to the training images, any of: flip (left to right), crop (moved a little), jitter (colours)."""
 
     method: str = "map-dlm"
-    """What to learn by: map-dlm, map-ssvm (both rank), siamese (compares pairs), or smooth-ap (softened ranking)."""
+    """What to learn by: map-dlm, map-ssvm (both rank), siamese (compares pairs), prototypical, … (docs/systems.md)."""
+    options: tuple[str, ...] = ()
+    """Options of that method's own, as NAME=VALUE each, such as shot=5."""
     metric: str = "ap"
     """What rankings are judged by: ap, ndcg, auc, rr, or precision@K for any K."""
     alpha: float | None = None
@@ -64,8 +65,6 @@ class TrainConfig:
 
     filters: int = 64
     """Filters of each of the four layers of Conv4."""
-    beyond: float = 0.0
-    """Brightness that Conv4 takes for granted beyond the edge of an image: 0 for ink, about 0.45 for photographs."""
     batch_classes: int = 16
     """Classes in a batch."""
     batch_size: int = 128
@@ -115,7 +114,8 @@ class TrainConfig:
         hints = typing.get_type_hints(type(self))
         for each in fields(self):
             _typed(each.name, getattr(self, each.name), hints[each.name])
-        _one_of("method", self.method, NAMES)
+        _one_of("method", self.method, tuple(SYSTEMS))
+        options_of(system(self.method), self.options)
         _one_of("split", self.split, SPLITS)
         if self.split == "trainval" and self.validate_every:
             raise ValueError("split 'trainval' leaves no classes to validate on: set validate_every to 0")
@@ -131,8 +131,6 @@ class TrainConfig:
             raise ValueError(f"learning_rate must be above 0, got {self.first_learning_rate}")
         if not 0 < self.decay <= 1:
             raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
-        if not 0 <= self.beyond <= 1:
-            raise ValueError(f"beyond must be from 0 to 1, got {self.beyond}")
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be from 0 to less than 1, got {self.average}")
         if self.validate_every < 0:
@@ -145,7 +143,7 @@ class TrainConfig:
 
     @property
     def first_learning_rate(self) -> float:
-        return LEARNING_RATES[self.method] if self.learning_rate is None else self.learning_rate
+        return system(self.method).learning_rate if self.learning_rate is None else self.learning_rate
 
     def learning_rate_at(self, update: int) -> float:
         """The learning rate of update number `update`, which counts from 0.

@@ -10,16 +10,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from rankshot import data, fewshot, losses, ranking
+from rankshot import data, fewshot, ranking
 from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.data.store import NoClasses
 from rankshot.losses.unit import unit_vectors
+from rankshot.methods import Given, Method, system
 from rankshot.models.pretrained import build
 from rankshot.randomness import generator_for
 
@@ -49,22 +50,23 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         held_out = load(config, "val") if config.validate_every else None
     except NoClasses as error:
         raise ValueError(f"{error}: to train without validation, set validate_every to 0") from None
-    tasks = validation_tasks(config, held_out)
     pixels, labels = on_device(images, device)
     held_out_pixels = None if held_out is None else on_device(held_out, device)[0]
+    given = given_for(config, images.images.shape[1:], len(images.classes))
     try:
-        sampler = data.ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=config.seed)
+        model, method = first_weights(config, given)
+        sampler = method.sampler(labels, given, config.seed)
     except ValueError as error:
         raise ValueError(f"{error} (batch_classes is {config.batch_classes}, batch_size {config.batch_size})") from None
-
-    network = {"name": "conv4", "in_channels": images.images.shape[1], "filters": config.filters, "beyond": config.beyond}
-    model, loss = first_weights(config, network, images.images.shape[1:], device)
-    optimiser = adam(model, loss, config.first_learning_rate, device)
+    model, method = model.to(device).train(), method.to(device)
+    method.precision = precision
+    tasks = [task for task in validation_tasks(config, held_out) if fewshot.can_answer(model, task)]
+    optimiser = adam(model, method, config.first_learning_rate, device)
     average = Average(model, config.average) if config.average else None
-    tensors = live_tensors(model, loss, optimiser, average)
+    tensors = live_tensors(model, method, optimiser, average)
 
     with run_folder.kept_alone(folder), stop_signals() as stop:
-        run_folder.begin(folder, config, network, seen.classes, resume=resume)
+        run_folder.begin(folder, config, type(method).network(given), seen.classes, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update) as metrics,
@@ -77,7 +79,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 progress.said(f"began with {standing.threads} threads, goes on with {threads}: last bits may differ")
             standing = replace(standing, threads=threads)
 
-            eager = Step(model, loss, optimiser, pixels, labels, config.augment, precision, average, config.beyond)
+            eager = Step(model, method, optimiser, pixels, labels, config.augment, average)
             step: Step | GraphedStep = eager
             if device.type == "cuda" and standing.update < config.updates:
                 step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, device))
@@ -182,28 +184,20 @@ def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[
     return fewshot.tasks_for(images, ways, config.validation_shots)
 
 
-def first_weights(
-    config: TrainConfig, network: dict[str, object], shape: tuple[int, ...], device: torch.device
-) -> tuple[nn.Module, nn.Module]:
-    """The network and its loss as the seed has them, whatever torch's global generator has been through."""
+def given_for(config: TrainConfig, shape: tuple[int, ...], classes: int) -> Given:
+    """What a method is made for, with images of this shape (C, H, W) and so many classes to learn from."""
+    embedder = {"name": "conv4", "in_channels": shape[0], "filters": config.filters}
     with torch.random.fork_rng(devices=[]), torch.no_grad():
+        dimensions = build(embedder).eval()(torch.zeros(1, *shape)).shape[1]
+    return Given(embedder, dimensions, classes, config.batch_classes, config.batch_size, config.to_json())
+
+
+def first_weights(config: TrainConfig, given: Given) -> tuple[nn.Module, Method]:
+    """The network and how it learns as the seed has them, whatever torch's global generator has been through."""
+    chosen = system(config.method)
+    with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(generator_for(config.seed, "weights").initial_seed())
-        model = build(network)
-        dimensions = model.eval()(torch.zeros(1, *shape)).shape[1]
-        loss = losses.by_name(
-            config.method,
-            dimensions,
-            metric=config.metric,
-            epsilon=config.epsilon,
-            alpha=config.alpha,
-            sign=config.sign,
-            smoothing=config.smoothing,
-            samples=config.samples,
-            wide=config.wide,
-            wide_alpha=config.wide_alpha,
-            temperature=config.temperature,
-        )
-    return model.to(device).train(), loss.to(device)
+        return build(chosen.network(given)), chosen(given)
 
 
 def noise(config: TrainConfig, update: int, device: torch.device) -> Tensor:
@@ -234,8 +228,10 @@ def all_finite(tensors: dict[str, Tensor]) -> bool:
     return bool(torch.stack([each.isfinite().all() for each in tensors.values()]).all())
 
 
-def mean_average_precision(embeddings: Tensor, labels: Tensor) -> float:
-    """How well the images of a batch retrieve one another; nan where no two are of one class."""
+def mean_average_precision(embeddings: Tensor | None, labels: Tensor) -> float:
+    """How well the images of a batch retrieve one another; nan where no two are of one class, or none is embedded."""
+    if embeddings is None:
+        return nan
     unit = unit_vectors(embeddings)
     relevance, valid = ranking.relevance_of(labels)
     return float(ranking.average_precision(unit @ unit.T, relevance, valid).nanmean())

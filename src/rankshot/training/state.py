@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn, optim
 
 
-def adam(model: nn.Module, loss: nn.Module, learning_rate: float, device: torch.device) -> optim.Adam:
-    """Adam over the network and what the loss learns, its state there from the start instead of from the first update."""
-    parameters = [*model.parameters(), *loss.parameters()]
+def adam(model: nn.Module, method: nn.Module, learning_rate: float, device: torch.device) -> optim.Adam:
+    """Adam over the network and what its method learns beside it, with its state there from the start."""
+    parameters = [*model.parameters(), *method.parameters()]
     on_gpu = device.type == "cuda"
     # In a CUDA graph the learning rate must be a tensor, or it would be recorded as the number it was.
     rate = torch.tensor(learning_rate, device=device) if on_gpu else learning_rate
@@ -56,13 +56,13 @@ class Average:
 
 
 def live_tensors(
-    model: nn.Module, loss: nn.Module, optimiser: optim.Adam, average: Average | None = None
+    model: nn.Module, method: nn.Module, optimiser: optim.Adam, average: Average | None = None
 ) -> dict[str, Tensor]:
     """Everything that an update changes, by name."""
     tensors = {f"model.{name}": each for name, each in model.state_dict().items()}
-    tensors |= {f"loss.{name}": each for name, each in loss.state_dict().items()}
+    tensors |= {f"method.{name}": each for name, each in method.state_dict().items()}
     tensors |= average.tensors() if average else {}
-    named = [*model.named_parameters(prefix="model"), *loss.named_parameters(prefix="loss")]
+    named = [*model.named_parameters(prefix="model"), *method.named_parameters(prefix="method")]
     for name, parameter in named:
         tensors |= {f"adam.{kind}.{name}": each for kind, each in optimiser.state[parameter].items()}
     return tensors

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import augmented
+from rankshot.methods import Method
 
 from .state import Average, set_learning_rate
 
@@ -15,7 +16,7 @@ WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their 
 
 
 class Step:
-    """The network, its loss and its optimiser, over images that lie on the training device.
+    """The network, how it learns and its optimiser, over images that lie on the training device.
 
     images  (n, C, H, W) uint8
     labels  (n,)
@@ -24,31 +25,27 @@ class Step:
     def __init__(
         self,
         model: nn.Module,
-        loss: nn.Module,
+        method: Method,
         optimiser: torch.optim.Adam,
         images: Tensor,
         labels: Tensor,
         augment: Sequence[str],
-        precision: torch.dtype,
         average: Average | None = None,
-        beyond: float = 0.0,
     ) -> None:
-        self.model, self.loss, self.optimiser = model, loss, optimiser
-        self.images, self.labels, self.augment, self.precision = images, labels, augment, precision
-        self.average, self.beyond = average, beyond
+        self.model, self.method, self.optimiser = model, method, optimiser
+        self.images, self.labels, self.augment = images, labels, augment
+        self.average = average
 
-    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
-        """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D)."""
+    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
+        """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D) if there are any."""
         self.optimiser.zero_grad()
-        pixels = augmented(self.images[indices].float() / 255, self.augment, noise, self.beyond)
-        with torch.autocast(pixels.device.type, self.precision, enabled=self.precision != torch.float32):
-            embeddings = self.model(pixels)
-        loss: Tensor = self.loss(embeddings, self.labels[indices])
+        pixels = augmented(self.images[indices].float() / 255, self.augment, noise)
+        loss, embeddings = self.method.learn(self.model, pixels, self.labels[indices])
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         if self.average is not None:
             self.average.update()
-        return loss.detach(), embeddings.detach()
+        return loss.detach(), None if embeddings is None else embeddings.detach()
 
 
 class GraphedStep:
@@ -75,7 +72,7 @@ class GraphedStep:
             for name, each in state.items():
                 each.copy_(before[name])
 
-    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
         self.indices.copy_(indices)
         self.noise.copy_(noise)
         self.graph.replay()

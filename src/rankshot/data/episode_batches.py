@@ -1,0 +1,63 @@
+"""Training batches of other kinds than the paper's: whole episodes, and any images at all."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rankshot.randomness import generator_for
+
+
+class EpisodeSampler:
+    """Batches of `tasks` episodes, each of `way` classes with `per_class` images, drawn without replacement.
+
+    Batch number i depends on the seed and on i alone. Its images come task by task, class by class.
+
+    >>> sampler = EpisodeSampler(torch.arange(100) // 10, way=3, per_class=4, tasks=2)
+    >>> indices = sampler.draw(0)
+    >>> len(indices), (indices // 10).view(2, 3, 4).unique_consecutive(dim=-1).shape
+    (24, torch.Size([2, 3, 1]))
+    """
+
+    def __init__(self, labels: Tensor, way: int, per_class: int, tasks: int = 1, *, seed: int = 0) -> None:
+        self.device = labels.device
+        classes, labels, counts = torch.unique(labels.cpu(), return_inverse=True, return_counts=True)
+        if not 2 <= way <= len(classes):
+            raise ValueError(f"an episode must have 2 to {len(classes)} classes, as many as there are, got {way}")
+        if not 2 <= per_class <= int(counts.min()):
+            most = int(counts.min())
+            raise ValueError(f"an episode takes 2 to {most} images a class, as many as the smallest has, got {per_class}")
+        if tasks < 1:
+            raise ValueError(f"a batch has one task or more, got {tasks}")
+        self.way, self.per_class, self.tasks, self.seed = way, per_class, tasks, seed
+        place = torch.arange(int(counts.max()))
+        starts = counts.cumsum(0) - counts
+        by_class = labels.argsort(stable=True)
+        self.members = by_class[(starts[:, None] + place).clamp(max=len(labels) - 1)]  # past a class's end anything
+        self.past_the_end = place >= counts[:, None]
+
+    def draw(self, number: int) -> Tensor:
+        """(tasks * way * per_class,) int64 on the labels' device, drawn on the CPU as all batches are."""
+        generator = generator_for(self.seed, number)
+        classes = torch.rand(self.tasks, len(self.members), generator=generator).topk(self.way).indices.flatten()
+        keys = torch.rand(len(classes), self.members.shape[1], generator=generator)
+        which = keys.masked_fill_(self.past_the_end[classes], -1.0).topk(self.per_class).indices
+        return self.members[classes].gather(1, which).flatten().to(self.device, non_blocking=True)
+
+
+class ImageSampler:
+    """Batches of any images, whatever their class, each drawn from all of them.
+
+    >>> ImageSampler(torch.arange(100) // 10, batch_size=7).draw(0).shape
+    torch.Size([7])
+    """
+
+    def __init__(self, labels: Tensor, batch_size: int, *, seed: int = 0) -> None:
+        if batch_size < 2:
+            raise ValueError(f"a batch has 2 images or more, got {batch_size}")
+        self.device, self.images, self.batch_size, self.seed = labels.device, len(labels), batch_size, seed
+
+    def draw(self, number: int) -> Tensor:
+        """(batch_size,) int64 on the labels' device, drawn on the CPU as all batches are."""
+        drawn = torch.randint(self.images, (self.batch_size,), generator=generator_for(self.seed, number))
+        return drawn.to(self.device, non_blocking=True)

@@ -1,0 +1,75 @@
+"""Systems that learn from episodes like those that they are asked later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from .method import Given, Method, Sampler
+
+
+@dataclass(frozen=True)
+class Shots:
+    """Labelled images a class of a training episode; the others of a class are to be classified."""
+
+    shot: int = 1
+
+
+class Episodic(Method):
+    """Each batch is an episode of `batch_classes` classes: its labelled images classify the others, by the network's rule.
+
+    Optimises the cross-entropy of the right classes.
+    """
+
+    Options: ClassVar[type] = Shots
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.tasks = int(getattr(self.options, "tasks", 1))
+        self.way, self.per_class = given.batch_classes, images_per_class(given, self.tasks)
+        self.shot = int(getattr(self.options, "shot", 1))
+        if not 1 <= self.shot < self.per_class:
+            raise ValueError(
+                f"shot must be from 1 to {self.per_class - 1}, for a class has {self.per_class} images in a batch, "
+                f"got {self.shot}"
+            )
+
+    def sampler(self, labels: Tensor, given: Given, seed: int) -> Sampler:
+        from rankshot.data.episode_batches import EpisodeSampler
+
+        return EpisodeSampler(labels, self.way, self.per_class, self.tasks, seed=seed)
+
+    def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+        embeddings = self.embed(model, images)
+        with torch.autocast(images.device.type, enabled=False):
+            support, queries = self.split(embeddings.float() if embeddings.dtype != torch.float64 else embeddings)
+            rule: Any = model
+            scores = rule.class_scores(support, queries.flatten(1, 2))
+            return self.cross_entropy(scores), embeddings
+
+    def split(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, …) -> (tasks, way, shot, …) labelled ones, (tasks, way, others, …)."""
+        episodes = values.view(self.tasks, self.way, self.per_class, *values.shape[1:])
+        return episodes[:, :, : self.shot], episodes[:, :, self.shot :]
+
+    def cross_entropy(self, scores: Tensor) -> Tensor:
+        """(tasks, queries class by class, way) -> ()."""
+        right = torch.arange(self.way, device=scores.device).repeat_interleave(self.per_class - self.shot)
+        return nn.functional.cross_entropy(scores.flatten(0, 1), right.repeat(len(scores)))
+
+
+def images_per_class(given: Given, tasks: int) -> int:
+    """Of each class of a batch that is so many episodes."""
+    if tasks < 1:
+        raise ValueError(f"tasks must be 1 or more, got {tasks}")
+    per_class, rest = divmod(given.batch_size, tasks * given.batch_classes)
+    if rest or per_class < 2:
+        of = f"{given.batch_classes} classes" if tasks == 1 else f"{tasks} episodes of {given.batch_classes} classes"
+        raise ValueError(
+            f"a batch of {given.batch_size} images cannot be {of} with as many images each, and 2 at least: "
+            f"set batch_size to a multiple of {tasks * given.batch_classes}"
+        )
+    return per_class

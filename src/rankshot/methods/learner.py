@@ -1,0 +1,59 @@
+"""Conv4 with a classifier on top, as a function of its weights: what the systems that learn anew for every task change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.models.conv4 import Conv4
+from rankshot.models.pretrained import build
+
+Weights = Mapping[str, Tensor]
+Statistics = Sequence[tuple[Tensor, Tensor]]  # mean and variance of every layer
+
+
+class Learner(nn.Module):
+    """The weights that a task begins with. `way` is how many classes it can tell apart."""
+
+    def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int) -> None:
+        super().__init__()
+        network = build(embedder)
+        if not isinstance(network, Conv4):
+            raise ValueError(f"only Conv4 can be learned anew for a task, got {embedder.get('name')!r}")
+        if way < 2:
+            raise ValueError(f"way must be 2 or more, got {way}")
+        self.network, self.head = network, nn.Linear(dimensions, way)
+        self.way = way
+        norms = [each for each in network.modules() if isinstance(each, nn.BatchNorm2d)]
+        self.eps = [each.eps for each in norms]
+        for norm in norms:  # a task is normalised by itself: there is nothing to average over tasks
+            norm.track_running_stats = False
+            norm.running_mean = norm.running_var = norm.num_batches_tracked = None
+
+    def weights(self) -> dict[str, Tensor]:
+        return dict(self.named_parameters())
+
+    def logits(
+        self, weights: Weights, images: Tensor, way: int, known: Statistics | None = None
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """(B, C, H, W) -> (B, way), and each layer's mean and variance over these images.
+
+        known   statistics to normalise by, instead of those of these images
+        """
+        values = images
+        found = []
+        for place, eps in enumerate(self.eps):
+            name = f"network.{place}"
+            values = nn.functional.conv2d(values, weights[f"{name}.0.weight"], padding=1)
+            variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
+            found.append((mean, variance))
+            if known is not None:
+                mean, variance = known[place]
+            factor = weights[f"{name}.1.weight"] * (variance + eps).rsqrt()
+            values = (values - mean[:, None, None]) * factor[:, None, None] + weights[f"{name}.1.bias"][:, None, None]
+            values = nn.functional.relu(nn.functional.max_pool2d(values, 2))
+        logits = nn.functional.linear(values.flatten(1), weights["head.weight"][:way], weights["head.bias"][:way])
+        return logits, found

@@ -1,0 +1,126 @@
+"""MAML (Finn et al., 2017): weights from which a few steps of gradient descent learn a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.func import grad, vmap
+
+from .episodic import Episodic
+from .learner import Learner, Weights
+from .method import Description, Given, options_of, register
+from .ruled import network
+
+
+@network("maml")
+class AdaptingNetwork(nn.Module):
+    """Classifies with the weights that `steps` of gradient descent on the labelled images lead to.
+
+    All images of a task are normalised by their own statistics, the labelled ones and the queries separately, as in the
+    paper: the queries of a task are thus answered together.
+    """
+
+    def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, rate: float, steps: int) -> None:
+        super().__init__()
+        self.learner = Learner(embedder, dimensions, way)
+        self.most_ways, self.rate, self.steps = way, rate, steps
+
+    def adapted(self, support_x: Tensor, support_y: Tensor, way: int, steps: int, *, first_order: bool = False) -> Weights:
+        """The weights after so many steps; differentiable by those that they start from, unless `first_order`."""
+
+        def lost(weights: dict[str, Tensor]) -> Tensor:
+            return nn.functional.cross_entropy(self.learner.logits(weights, support_x, way)[0], support_y)
+
+        weights = self.learner.weights()
+        for _ in range(steps):
+            gradients = grad(lost)({name: each.detach() for name, each in weights.items()} if first_order else weights)
+            weights = {name: each - self.rate * gradients[name] for name, each in weights.items()}
+        return weights
+
+    def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        way = int(support_y.max()) + 1
+        if way > self.most_ways:
+            raise ValueError(f"this network was made for tasks of up to {self.most_ways} classes, got {way}")
+        with torch.no_grad():
+            weights = self.adapted(support_x, support_y, way, self.steps, first_order=True)
+            return self.learner.logits(weights, query_x, way)[0]
+
+
+@dataclass(frozen=True)
+class MAMLOptions:
+    """tasks of a batch; shot of each; steps and their rate, and steps at test; first_order: no second derivatives."""
+
+    tasks: int = 4
+    shot: int = 1
+    steps: int = 1
+    rate: float = 0.4
+    test_steps: int = 3
+    first_order: bool = False
+
+
+@register("maml")
+class MAML(Episodic):
+    """Learns through the steps that it will take: the loss of the queries after the steps on the labelled images."""
+
+    Options: ClassVar[type] = MAMLOptions
+    settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "omniglot": {"batch_classes": 5, "batch_size": 320, "options": ("tasks=32",), "updates": 60_000},
+        "omniglot-20-way": {
+            "batch_classes": 20,
+            "batch_size": 640,
+            "options": ("tasks=16", "steps=5", "rate=0.1", "test_steps=5"),
+            "updates": 60_000,
+        },
+        "mini-imagenet": {
+            "batch_classes": 5,
+            "batch_size": 320,
+            "filters": 32,
+            "options": ("tasks=4", "steps=5", "rate=0.01", "test_steps=10"),
+            "updates": 60_000,
+        },
+        "mini-imagenet-5-shot": {
+            "batch_classes": 5,
+            "batch_size": 200,
+            "filters": 32,
+            "options": ("tasks=2", "shot=5", "steps=5", "rate=0.01", "test_steps=10"),
+            "updates": 60_000,
+        },
+    }
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        if self.options.steps < 1 or self.options.test_steps < 1 or not self.options.rate > 0:
+            raise ValueError("steps and test_steps must be 1 or more, and rate above 0")
+
+    @classmethod
+    def network(cls, given: Given) -> Description:
+        options = options_of(cls, given.settings.get("options", ()))
+        return {
+            "name": "maml",
+            "embedder": given.embedder,
+            "dimensions": given.dimensions,
+            "way": given.batch_classes,
+            "rate": options.rate,
+            "steps": options.test_steps,
+        }
+
+    def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+        """All tasks of the batch at once, in float32: second derivatives are too small for less."""
+        assert isinstance(model, AdaptingNetwork)
+        support, queries = self.split(images.contiguous())
+        of_support, of_queries = (
+            torch.arange(self.way, device=images.device).repeat_interleave(count)
+            for count in (self.shot, self.per_class - self.shot)
+        )
+
+        def lost(support_x: Tensor, query_x: Tensor) -> Tensor:
+            options = self.options
+            weights = model.adapted(support_x, of_support, self.way, options.steps, first_order=options.first_order)
+            return nn.functional.cross_entropy(model.learner.logits(weights, query_x, self.way)[0], of_queries)
+
+        return vmap(lost)(support.flatten(1, 2), queries.flatten(1, 2)).mean(), None

@@ -1,0 +1,98 @@
+"""Matching Networks (Vinyals et al., 2016): attention over the labelled images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.losses.unit import unit_vectors
+
+from .episodic import Episodic
+from .method import Description, Given, register
+from .ruled import RuledNetwork, network
+
+SMALLEST = 1e-12  # chance that a logarithm is taken of
+
+
+@network("matching")
+class MatchingNetwork(RuledNetwork):
+    """The chance of a class is the sum of the attention that its images get: the softmax of their cosines."""
+
+    def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
+        way, shot = support.shape[1:3]
+        support, queries = self.in_context(support.flatten(1, 2), queries)
+        attention = (unit_vectors(queries) @ unit_vectors(support).mT).softmax(-1)
+        return attention.view(*attention.shape[:2], way, shot).sum(-1).clamp(min=SMALLEST).log()
+
+    def in_context(self, support: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
+        """(E, S, D) and (E, Q, D) -> the same, as they look in each other's company; here as they are."""
+        return support, queries
+
+
+@network("matching-fce")
+class FullContextMatchingNetwork(MatchingNetwork):
+    """With full context embeddings: a bidirectional LSTM reads the labelled images, and each query reads them in turn.
+
+    reads   how many times a query looks at the labelled images
+    """
+
+    def __init__(self, embedder: Mapping[str, Any], dimensions: int, reads: int = 5) -> None:
+        super().__init__(embedder)
+        if reads < 1:
+            raise ValueError(f"reads must be 1 or more, got {reads}")
+        self.reads = reads
+        self.of_support = nn.LSTM(dimensions, dimensions, bidirectional=True, batch_first=True)
+        self.of_query = nn.LSTMCell(2 * dimensions, dimensions)
+
+    def in_context(self, support: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
+        both, _ = self.of_support(support)
+        support = support + torch.stack(both.chunk(2, -1)).sum(0)
+        episodes, asked, dimensions = queries.shape
+        plain = queries.reshape(-1, dimensions)
+        state, cell = torch.zeros_like(plain), torch.zeros_like(plain)
+        for _ in range(self.reads):
+            seen = (state.view_as(queries) @ support.mT).softmax(-1) @ support
+            state, cell = self.of_query(torch.cat([plain, seen.reshape(-1, dimensions)], -1), (state, cell))
+            state = state + plain
+        return support, state.view(episodes, asked, dimensions)
+
+
+@register("matching")
+class Matching(Episodic):
+    """Without full context embeddings."""
+
+    settings: ClassVar[dict[str, Any]] = {"batch_classes": 20, "batch_size": 120}
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "omniglot": {"batch_classes": 20, "batch_size": 200},
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 80},
+    }
+
+    @classmethod
+    def network(cls, given: Given) -> Description:
+        return {"name": "matching", "embedder": given.embedder}
+
+
+@dataclass(frozen=True)
+class FullContextOptions:
+    """shot as in all episodes; reads: how many times a query looks at the labelled images."""
+
+    shot: int = 1
+    reads: int = 5
+
+
+@register("matching-fce")
+class FullContextMatching(Matching):
+    """With full context embeddings."""
+
+    Options: ClassVar[type] = FullContextOptions
+
+    @classmethod
+    def network(cls, given: Given) -> Description:
+        from .method import options_of
+
+        reads = options_of(cls, given.settings.get("options", ())).reads
+        return {"name": "matching-fce", "embedder": given.embedder, "dimensions": given.dimensions, "reads": reads}

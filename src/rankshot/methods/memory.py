@@ -1,0 +1,124 @@
+"""ConvNet with memory (Kaiser et al., 2017): keys and values, the nearest key answers, the oldest is overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.losses.unit import unit_vectors
+
+from .episodic import Episodic
+from .method import Description, Given, options_of, register
+from .ruled import RuledNetwork, network
+
+EMPTY = -1
+
+
+class Memory(NamedTuple):
+    """Of every episode: slots with a key (E, M, D) of length 1, a value (E, M), and an age (E, M)."""
+
+    keys: Tensor
+    values: Tensor
+    ages: Tensor
+
+    @classmethod
+    def empty(cls, episodes: int, slots: int, like: Tensor) -> Memory:
+        """Every slot free; the first ones are the oldest, so that they are filled in their order."""
+        ages = torch.arange(slots, 0, -1, device=like.device).repeat(episodes, 1) + slots
+        keys = torch.zeros(episodes, slots, like.shape[-1], dtype=like.dtype, device=like.device)
+        return cls(keys, torch.full_like(ages, EMPTY), ages)
+
+    def similarities(self, queries: Tensor) -> Tensor:
+        """(E, Q, D) unit vectors -> (E, Q, M) cosines; less than any of them where a slot is free."""
+        cosines = queries @ self.keys.mT
+        return cosines.masked_fill((self.values == EMPTY)[:, None], -2.0)
+
+    def written(self, keys: Tensor, values: Tensor) -> Memory:
+        """The memory after one image each, (E, D) and (E,).
+
+        A nearest key of the right value is drawn half way towards the image; else the image takes the oldest slot.
+        """
+        nearest = self.similarities(keys[:, None]).squeeze(1).argmax(-1, keepdim=True)
+        is_right = self.values.gather(1, nearest) == values[:, None]
+        slot = torch.where(is_right, nearest, self.ages.argmax(-1, keepdim=True))
+        place = slot[..., None].expand(-1, -1, keys.shape[-1])
+        both = unit_vectors((self.keys.gather(1, place) + keys[:, None]).flatten(0, 1)).view_as(place)
+        key = torch.where(is_right[..., None], both, keys[:, None])
+        return Memory(
+            self.keys.scatter(1, place, key),
+            self.values.scatter(1, slot, values[:, None]),
+            (self.ages + 1).scatter(1, slot, 0),
+        )
+
+
+@network("memory")
+class MemoryNetwork(RuledNetwork):
+    """Writes the labelled images into an empty memory, one by one; a class is as near as its nearest key."""
+
+    def __init__(self, embedder: Mapping[str, Any], slots: int = 256) -> None:
+        super().__init__(embedder)
+        if slots < 1:
+            raise ValueError(f"slots must be 1 or more, got {slots}")
+        self.slots = slots
+
+    def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
+        episodes, way, shot = support.shape[:3]
+        keys = unit_vectors(support).transpose(1, 2).flatten(1, 2)  # one image of each class, then the next of each
+        memory = Memory.empty(episodes, min(self.slots, way * shot), keys)
+        for place in range(way * shot):
+            memory = memory.written(keys[:, place], torch.full((episodes,), place % way, device=keys.device))
+        similarities = memory.similarities(unit_vectors(queries))
+        of_class = memory.values[:, None, None, :] == torch.arange(way, device=keys.device)[:, None]
+        return similarities[:, :, None, :].masked_fill(~of_class, -2.0).amax(-1)
+
+
+@dataclass(frozen=True)
+class MemoryOptions:
+    """tasks: episodes side by side, each with a memory of its own; slots of a memory; margin between right and wrong."""
+
+    tasks: int = 4
+    slots: int = 256
+    margin: float = 0.1
+
+
+@register("memory")
+class WithMemory(Episodic):
+    """One image after the other is looked up and written: the nearest right key is to beat the nearest wrong one."""
+
+    Options: ClassVar[type] = MemoryOptions
+    settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "omniglot": {"batch_classes": 5, "batch_size": 480, "learning_rate": 1e-4, "options": ("tasks=16",)},
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "learning_rate": 1e-4, "options": ("tasks=16",)},
+    }
+
+    @classmethod
+    def network(cls, given: Given) -> Description:
+        slots = options_of(cls, given.settings.get("options", ())).slots
+        return {"name": "memory", "embedder": given.embedder, "slots": slots}
+
+    def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+        embeddings = self.embed(model, images)
+        with torch.autocast(images.device.type, enabled=False):
+            unit = unit_vectors(embeddings).view(self.tasks, self.way, self.per_class, -1).transpose(1, 2).flatten(1, 2)
+            return self.lost(unit), embeddings
+
+    def lost(self, unit: Tensor) -> Tensor:
+        """(tasks, images, D): one of each class, then the next of each -> (). Keys in memory have no gradient."""
+        memory = Memory.empty(self.tasks, self.options.slots, unit.detach())
+        total, counted = unit.new_zeros(()), unit.new_zeros(())
+        for place in range(unit.shape[1]):
+            value = torch.full((self.tasks,), place % self.way, device=unit.device)
+            similarities = memory.similarities(unit[:, place, None]).squeeze(1)
+            is_right = memory.values == value[:, None]
+            right = similarities.masked_fill(~is_right, -2.0).amax(-1)
+            wrong = similarities.masked_fill(is_right, -2.0).amax(-1)
+            there = (right > -2) & (wrong > -2)
+            total = total + (self.options.margin + wrong - right).clamp(min=0).where(there, 0.0).sum()
+            counted = counted + there.sum()
+            memory = memory.written(unit[:, place].detach(), value)
+        return total / counted.clamp(min=1)

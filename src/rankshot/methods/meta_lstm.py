@@ -1,0 +1,154 @@
+"""Meta-Learner LSTM (Ravi and Larochelle, 2017): an LSTM takes the place of gradient descent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from .episodic import Episodic
+from .learner import Learner, Statistics
+from .method import Description, Given, options_of, register
+from .ruled import network
+
+HIDDEN = 20
+SMALL = 10.0  # p: numbers under exp(-p) are told as they are, larger ones by their logarithm
+
+
+def pre_processed(values: Tensor) -> Tensor:
+    """(…) -> (…, 2): log-magnitude and sign, both of about the size of 1.
+
+    >>> pre_processed(torch.tensor([1.0, -math.exp(-5), 0.0]))
+    tensor([[ 0.0000,  1.0000],
+            [-0.5000, -1.0000],
+            [-1.0000,  0.0000]])
+    """
+    size = values.abs()
+    is_large = size >= math.exp(-SMALL)
+    logarithm = torch.where(is_large, size.clamp(min=math.exp(-SMALL)).log() / SMALL, -1.0)
+    sign = torch.where(is_large, values.sign(), math.exp(SMALL) * values)
+    return torch.stack([logarithm, sign], -1)
+
+
+class Updater(nn.Module):
+    """An LSTM over the pre-processed gradient and loss, then gates: theta' = forget * theta - input * gradient.
+
+    Every weight has a state of its own, and all share these parameters.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTMCell(4, HIDDEN)
+        self.forget, self.input = nn.Linear(HIDDEN + 2, 1), nn.Linear(HIDDEN + 2, 1)
+        for gate, low, high in ((self.forget, 4.0, 6.0), (self.input, -5.0, -4.0)):  # to begin with, gradient descent
+            nn.init.uniform_(gate.weight, -0.01, 0.01)
+            nn.init.uniform_(gate.bias, low, high)
+
+    def start(self, theta: Tensor) -> tuple[Tensor, ...]:
+        """The states of (N,) weights: the LSTM's two, and both gates as they were last."""
+        state = theta.new_zeros(len(theta), HIDDEN)
+        return state, state, theta.new_zeros(len(theta), 1), theta.new_zeros(len(theta), 1)
+
+    def forward(
+        self, theta: Tensor, gradient: Tensor, loss: Tensor, states: tuple[Tensor, ...]
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """(N,) weights, their gradient and the loss, which are taken as given -> new weights, new states."""
+        state, cell, forget, enter = states
+        told = torch.cat([pre_processed(gradient), pre_processed(loss).expand(len(theta), 2)], -1)
+        state, cell = self.lstm(told, (state, cell))
+        forget = self.forget(torch.cat([state, theta[:, None], forget], -1)).sigmoid()
+        enter = self.input(torch.cat([state, theta[:, None], enter], -1)).sigmoid()
+        return forget.squeeze(-1) * theta - enter.squeeze(-1) * gradient, (state, cell, forget, enter)
+
+
+@network("meta-lstm")
+class LearningNetwork(nn.Module):
+    """Classifies with the weights that `steps` of the LSTM on the labelled images lead to.
+
+    Batch norm as in the paper: the labelled images are normalised by their own statistics; at test the queries by the mean
+    of those over the steps, so that a task tells nothing to the next, and a query nothing to another.
+    """
+
+    def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, steps: int) -> None:
+        super().__init__()
+        self.learner, self.updater = Learner(embedder, dimensions, way), Updater()
+        self.most_ways, self.steps = way, steps
+
+    def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], Statistics]:
+        """The weights after all steps, differentiable but for the gradients they were given; and the mean statistics."""
+        first = self.learner.weights()
+        theta = torch.cat([each.flatten() for each in first.values()])
+        states = self.updater.start(theta)
+        seen: list[list[tuple[Tensor, Tensor]]] = []
+        for _ in range(self.steps):
+            with torch.enable_grad():
+                now = theta.detach().requires_grad_()
+                logits, statistics = self.learner.logits(self._named(now, first), support_x, way)
+                loss = nn.functional.cross_entropy(logits, support_y)
+                (gradient,) = torch.autograd.grad(loss, now)
+            seen.append([(mean.detach(), variance.detach()) for mean, variance in statistics])
+            theta, states = self.updater(theta, gradient, loss.detach(), states)
+        means = [
+            (torch.stack([mean for mean, _ in layer]).mean(0), torch.stack([variance for _, variance in layer]).mean(0))
+            for layer in zip(*seen, strict=True)
+        ]
+        return self._named(theta, first), means
+
+    def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        way = int(support_y.max()) + 1
+        if way > self.most_ways:
+            raise ValueError(f"this network was made for tasks of up to {self.most_ways} classes, got {way}")
+        with torch.no_grad():
+            weights, statistics = self.learned(support_x, support_y, way)
+            return self.learner.logits(weights, query_x, way, known=statistics)[0]
+
+    @staticmethod
+    def _named(theta: Tensor, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        parts = torch.split(theta, [each.numel() for each in like.values()])
+        return {name: part.view_as(each) for (name, each), part in zip(like.items(), parts, strict=True)}
+
+
+@dataclass(frozen=True)
+class MetaLSTMOptions:
+    """shot of a training episode; steps of the LSTM."""
+
+    shot: int = 1
+    steps: int = 12
+
+
+@register("meta-lstm")
+class MetaLSTM(Episodic):
+    """Learns how to learn: the loss of the queries after the LSTM's steps on the labelled images."""
+
+    Options: ClassVar[type] = MetaLSTMOptions
+    settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 80}
+    presets: ClassVar[dict[str, dict[str, Any]]] = {
+        "omniglot": {"batch_classes": 5, "batch_size": 80, "filters": 32},
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 80, "filters": 32},
+        "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "filters": 32, "options": ("shot=5", "steps=5")},
+    }
+
+    @classmethod
+    def network(cls, given: Given) -> Description:
+        steps = options_of(cls, given.settings.get("options", ())).steps
+        if steps < 1:
+            raise ValueError(f"steps must be 1 or more, got {steps}")
+        return {
+            "name": "meta-lstm",
+            "embedder": given.embedder,
+            "dimensions": given.dimensions,
+            "way": given.batch_classes,
+            "steps": steps,
+        }
+
+    def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+        assert isinstance(model, LearningNetwork)
+        support, queries = self.split(images)
+        of_support = torch.arange(self.way, device=images.device).repeat_interleave(self.shot)
+        weights, _ = model.learned(support[0].flatten(0, 1), of_support, self.way)
+        logits, _ = model.learner.logits(weights, queries[0].flatten(0, 1), self.way)
+        return self.cross_entropy(logits[None]), None
