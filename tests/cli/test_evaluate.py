@@ -104,3 +104,29 @@ def test_validation_classes_that_were_learned_from(tmp_path, capsys):
     assert main([*options, "--run", str(tmp_path / "run")]) == 0
     assert main(["evaluate", str(tmp_path / "run"), "--split", "val", "--episodes", "5"]) == 1
     assert "has learned from the validation classes: measure it on split 'test'" in capsys.readouterr().err
+
+
+def test_a_system_that_only_classifies(folder, tmp_path, capsys):
+    run = tmp_path / "maml"
+    quick = "--filters 4 --updates 4 --validate-every 2 --validation-episodes 3 --device cpu".split()
+    assert main(["train", "--method", "maml", *quick, "--options", "tasks=2", "--batch-size", "30", "--run", str(run)]) == 0
+    assert re.search(r"5-way: 1-shot \d+\.\d  best", capsys.readouterr().out)
+    assert main(["evaluate", str(run), str(folder), "--episodes", "3"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"^1-shot 5-way .* ± .* ± ", told, re.M)
+    assert re.search(r"^retrieval 20-way +mAP, % +– +\d", told, re.M)
+    page = (run / "report.html").read_text()
+    assert "How did it learn?" in page
+    assert "What does it retrieve?" not in page
+    assert "model.answer(support, labels, queries)" in (run / "README.md").read_text()
+    assert main(["evaluate", str(run), "--ways", "20", "--episodes", "3"]) == 1
+    assert "maml can answer none of 1-shot 20-way" in capsys.readouterr().err
+
+
+def test_a_method_of_one_s_own_needs_its_file(folder, tmp_path, capsys):
+    run = tmp_path / "run"
+    run.mkdir()
+    settings = (folder / "config.json").read_text().replace('"map-dlm"', '"centre"')
+    (run / "config.json").write_text(settings)
+    assert main(["evaluate", str(run)]) == 1
+    assert "unknown method 'centre': there is 'map-dlm'" in capsys.readouterr().err

@@ -25,6 +25,17 @@ def test_text():
     ]
 
 
+def test_what_a_network_cannot_answer():
+    classifies = Measured("maml", torch.nn.Identity(), column("maml", 0.9, 0.1).results[:1], None)
+    assert text_table([classifies, COLUMNS[0]]).splitlines() == [
+        "                                    maml   untrained",
+        "----------------------------------------------------",
+        "1-shot 20-way    accuracy, %  90.0 ± 2.0  20.0 ± 2.0",
+        "retrieval 5-way  mAP, %                –  50.0 ± 2.0",
+    ]
+    assert "<td>–</td><td class=best>50.0 ± 2.0</td>" in html_table([classifies, COLUMNS[0]])
+
+
 def test_html():
     table = html_table(COLUMNS)
     assert "map-&lt;dlm&gt;" in table

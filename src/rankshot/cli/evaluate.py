@@ -10,6 +10,7 @@ from typing import Annotated
 import tyro
 
 from rankshot import report
+from rankshot.methods import load_systems
 from rankshot.models.shipped import folder_of
 
 
@@ -23,6 +24,8 @@ class Options:
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Run folders, or weights that come with rankshot, such as conv4-omniglot. The report goes into the first; the others
     stand beside it."""
+    load: tuple[Path, ...] = ()
+    """Python files with methods of your own, which are run first (see docs/systems.md)."""
     untrained: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also measure the first run's network as it was before training."""
     data: str | None = None
@@ -47,6 +50,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), prog="rankshot evaluate")
+    load_systems(options.load)
     runs = [folder_of(run) for run in options.runs]
     protocol = report.protocol_for(
         runs,

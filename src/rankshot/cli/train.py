@@ -13,7 +13,7 @@ from typing import Annotated
 import tyro
 
 from rankshot.data import prepared
-from rankshot.methods import SYSTEMS, settings_for
+from rankshot.methods import SYSTEMS, load_systems, settings_for
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
 
@@ -31,6 +31,8 @@ class Options:
     """Folder to make for this run. None: runs/DATA-METHOD, with a number where that exists."""
     resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Go on with the run in --run exactly where its last checkpoint stands; start it where there is none yet."""
+    load: tuple[Path, ...] = ()
+    """Python files with methods of your own, which are run first (see docs/systems.md)."""
     preset: str | None = None
     """Start from the settings of the method's own paper for this data set, such as omniglot or mini-imagenet."""
     config: Path | None = None
@@ -39,6 +41,7 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
+    load_systems(files_to_load(arguments))
     options = tyro.cli(
         Options, args=list(arguments), default=Options(settings=starting_from(arguments)), prog="rankshot train"
     )
@@ -53,6 +56,14 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
     print(f"next: rankshot evaluate {shlex.quote(str(folder))}")
     return 0
+
+
+def files_to_load(arguments: Sequence[str]) -> list[Path]:
+    """Those of --load: what they bring, the other options may be about."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--load", type=Path, nargs="*", default=[])
+    known, _ = parser.parse_known_args(arguments)
+    return list(known.load)
 
 
 def starting_from(arguments: Sequence[str]) -> TrainConfig:

@@ -1,6 +1,7 @@
 """The systems of the paper's tables, and today's rivals: one file each, one small interface."""
 
 from .method import SYSTEMS, Given, Method, Sampler, options_of, register, settings_for, system
+from .own import load_systems
 
 # In this order they are told:
 # isort: off
@@ -43,6 +44,7 @@ __all__ = [
     "SupCon",
     "Triplet",
     "WithMemory",
+    "load_systems",
     "options_of",
     "register",
     "settings_for",

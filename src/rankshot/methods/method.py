@@ -120,8 +120,9 @@ def register(name: str) -> Callable[[type[Method]], type[Method]]:
     """A class decorator: the system is known by this name then."""
 
     def known(system: type[Method]) -> type[Method]:
-        if SYSTEMS.get(name, system).__qualname__ != system.__qualname__:
-            raise ValueError(f"there is a method {name!r} already: {SYSTEMS[name].__module__}.{SYSTEMS[name].__qualname__}")
+        before = SYSTEMS.get(name)
+        if before is not None and before.__qualname__ != system.__qualname__:
+            raise ValueError(f"there is a method {name!r} already: {before.__module__}.{before.__qualname__}")
         SYSTEMS[name] = system
         return system
 
@@ -131,7 +132,9 @@ def register(name: str) -> Callable[[type[Method]], type[Method]]:
 def system(name: str) -> type[Method]:
     """The system of a name."""
     if name not in SYSTEMS:
-        raise ValueError(f"unknown method {name!r}: there is {', '.join(map(repr, SYSTEMS))}")
+        raise ValueError(
+            f"unknown method {name!r}: there is {', '.join(map(repr, SYSTEMS))}; one of your own comes with --load FILE"
+        )
     return SYSTEMS[name]
 
 

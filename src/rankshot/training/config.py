@@ -14,7 +14,7 @@ from typing import Any
 from rankshot.data.augmentation import check_augmentations
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
-from rankshot.methods import SYSTEMS, options_of, system
+from rankshot.methods import options_of, system
 from rankshot.models.pretrained import read_json
 
 SCHEDULES = ("constant", "step", "cosine")
@@ -114,7 +114,6 @@ class TrainConfig:
         hints = typing.get_type_hints(type(self))
         for each in fields(self):
             _typed(each.name, getattr(self, each.name), hints[each.name])
-        _one_of("method", self.method, tuple(SYSTEMS))
         options_of(system(self.method), self.options)
         _one_of("split", self.split, SPLITS)
         if self.split == "trainval" and self.validate_every:

@@ -1,0 +1,21 @@
+"""Systems of a user's own, from Python files that register them."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Iterable
+from pathlib import Path
+
+from .method import SYSTEMS
+
+
+def load_systems(files: Iterable[Path]) -> list[str]:
+    """Run each file, which the user names and answers for; the names of the systems that came with them."""
+    before = set(SYSTEMS)
+    for file in files:
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no {file}")
+        runpy.run_path(str(file))
+        if not set(SYSTEMS) - before:
+            raise ValueError(f"{file} registers no method: decorate a class with rankshot.methods.register")
+    return sorted(set(SYSTEMS) - before)

@@ -1,0 +1,39 @@
+"""Episodes as training batches."""
+
+import pytest
+import torch
+from methods.made import made
+
+
+def test_split_and_cross_entropy():
+    _, method = made("prototypical", options=("shot=2",), batch_classes=3, batch_size=15)
+    support, queries = method.split(torch.arange(15.0)[:, None])
+    assert support.squeeze().tolist() == [[0, 1], [5, 6], [10, 11]]
+    assert queries.squeeze().tolist() == [[2, 3, 4], [7, 8, 9], [12, 13, 14]]
+    scores = torch.randn(1, 9, 3)
+    expected = -torch.stack([scores[0, at].log_softmax(-1)[at // 3] for at in range(9)]).mean()
+    torch.testing.assert_close(method.cross_entropy(scores), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "complaint"),
+    [
+        (
+            "prototypical",
+            {"batch_size": 13},
+            "cannot be 3 classes with as many images each, and 2 at least",
+        ),
+        ("prototypical", {"batch_size": 3}, "cannot be 3 classes"),
+        ("maml", {"batch_size": 18, "options": ("tasks=4",)}, "cannot be 4 episodes of 3 classes .* a multiple of 12"),
+        ("matching", {"options": ("shot=4",)}, "shot must be from 1 to 3, for a class has 4 images in a batch, got 4"),
+        ("matching", {"options": ("shot=0",)}, "shot must be from 1 to 3"),
+        ("memory", {"options": ("tasks=0",)}, "tasks must be 1 or more, got 0"),
+        ("maml", {"options": ("steps=0", "tasks=2")}, "steps and test_steps must be 1 or more"),
+        ("meta-lstm", {"options": ("steps=0",)}, "steps must be 1 or more, got 0"),
+        ("matching-fce", {"options": ("reads=0",)}, "reads must be 1 or more, got 0"),
+        ("memory", {"options": ("slots=0",)}, "slots must be 1 or more, got 0"),
+    ],
+)
+def test_bad_batches_and_options(name, settings, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        made(name, **settings)

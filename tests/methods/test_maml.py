@@ -1,0 +1,96 @@
+"""The meta-gradient against finite differences, second order and first; all tasks at once against one by one."""
+
+import pytest
+import torch
+from methods.made import made
+
+OPTIONS = ("tasks=2", "steps=2", "rate=0.3")
+
+
+def system_and_batch(*more):
+    torch.manual_seed(0)
+    model, method = made("maml", options=(*OPTIONS, *more), batch_size=18)
+    return model.double(), method, torch.rand(18, 1, 16, 16, dtype=torch.float64)
+
+
+def meta_loss(model, images):
+    """Task by task with plain autograd."""
+    lost = []
+    for task in images.view(2, 3, 3, 1, 16, 16):
+        support, queries = task[:, :1].flatten(0, 1), task[:, 1:].flatten(0, 1)
+        weights = model.learner.weights()
+        for _ in range(2):
+            logits = model.learner.logits(weights, support, 3)[0]
+            inner = torch.nn.functional.cross_entropy(logits, torch.arange(3))
+            gradients = torch.autograd.grad(inner, list(weights.values()), create_graph=True)
+            weights = {name: each - 0.3 * by for (name, each), by in zip(weights.items(), gradients, strict=True)}
+        logits = model.learner.logits(weights, queries, 3)[0]
+        lost.append(torch.nn.functional.cross_entropy(logits, torch.arange(3).repeat_interleave(2)))
+    return torch.stack(lost).mean()
+
+
+def test_all_tasks_at_once():
+    model, method, images = system_and_batch()
+    loss, embeddings = method.learn(model, images, torch.zeros(18))
+    torch.testing.assert_close(loss, meta_loss(model, images))
+    assert embeddings is None
+
+
+def test_second_order_gradient_against_finite_differences():
+    model, method, images = system_and_batch()
+    method.learn(model, images, torch.zeros(18))[0].backward()
+    small = 1e-6
+    random = torch.Generator().manual_seed(1)
+    for _, parameter in model.named_parameters():
+        for number in torch.randint(parameter.numel(), (2,), generator=random):
+            place = torch.unravel_index(number, parameter.shape)
+            values = []
+            for step in (small, -small):
+                with torch.no_grad():
+                    parameter[place] += step
+                values.append(method.learn(model, images, torch.zeros(18))[0].item())
+                with torch.no_grad():
+                    parameter[place] -= step
+            expected = (values[0] - values[1]) / (2 * small)
+            assert parameter.grad[place].item() == pytest.approx(expected, rel=1e-3, abs=1e-7)
+
+
+def test_first_order_is_the_gradient_at_the_adapted_weights():
+    model, method, images = system_and_batch("first_order=true")
+    method.learn(model, images, torch.zeros(18))[0].backward()
+    expected = {name: torch.zeros_like(each) for name, each in model.learner.weights().items()}
+    for task in images.view(2, 3, 3, 1, 16, 16):
+        weights = {name: each.detach().requires_grad_() for name, each in model.learner.weights().items()}
+        for _ in range(2):
+            logits = model.learner.logits(weights, task[:, :1].flatten(0, 1), 3)[0]
+            inner = torch.nn.functional.cross_entropy(logits, torch.arange(3))
+            gradients = torch.autograd.grad(inner, list(weights.values()))
+            weights = {
+                name: (each - 0.3 * by).detach().requires_grad_()
+                for (name, each), by in zip(weights.items(), gradients, strict=True)
+            }
+        logits = model.learner.logits(weights, task[:, 1:].flatten(0, 1), 3)[0]
+        lost = torch.nn.functional.cross_entropy(logits, torch.arange(3).repeat_interleave(2))
+        for (name, _), by in zip(weights.items(), torch.autograd.grad(lost, list(weights.values())), strict=True):
+            expected[name] += by / 2
+    for name, each in model.learner.named_parameters():
+        torch.testing.assert_close(each.grad, expected[name], msg=name)
+
+
+def test_answers():
+    model, _, images = system_and_batch("test_steps=4")
+    support, labels, queries = images[:6], torch.tensor([0, 1, 0, 1, 0, 1]), images[6:10]
+    weights = model.learner.weights()
+    for _ in range(4):
+        weights = {name: each.detach().requires_grad_() for name, each in weights.items()}
+        inner = torch.nn.functional.cross_entropy(model.learner.logits(weights, support, 2)[0], labels)
+        gradients = torch.autograd.grad(inner, list(weights.values()))
+        weights = {name: each - 0.3 * by for (name, each), by in zip(weights.items(), gradients, strict=True)}
+    torch.testing.assert_close(model.answer(support, labels, queries), model.learner.logits(weights, queries, 2)[0])
+    with pytest.raises(ValueError, match="made for tasks of up to 3 classes, got 4"):
+        model.answer(images[:4], torch.arange(4), queries)
+
+
+def test_only_conv4_can_be_learned_anew():
+    with pytest.raises(ValueError, match="only Conv4 can be learned anew for a task, got 'prototypical'"):
+        made("maml", options=OPTIONS, batch_size=18, embedder={"name": "prototypical", "embedder": {"name": "conv4"}})

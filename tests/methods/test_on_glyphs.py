@@ -1,0 +1,22 @@
+"""Every system learns: 200 updates on glyphs, then 5-way 1-shot on alphabets never seen, well above chance."""
+
+import pytest
+
+from rankshot import data, fewshot
+from rankshot.methods import SYSTEMS, settings_for
+from rankshot.models import from_pretrained
+from rankshot.training import TrainConfig, train
+
+CHANCE = 0.2
+SMALLER = {"maml": {"filters": 8, "learning_rate": 0.01}, "meta-lstm": {"filters": 8}}  # they take long
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_more_than_twice_chance(name, tmp_path, data_root):
+    quiet = {"validate_every": 0, "log_every": 200, "checkpoint_every": 200}
+    config = TrainConfig(**{"updates": 200, "filters": 12, **quiet, **settings_for(name), **SMALLER.get(name, {})})
+    train(config, tmp_path / "run")
+    images = data.load("glyphs", "test", data_root)
+    model = from_pretrained(tmp_path / "run")
+    (result,) = fewshot.evaluate(model, images, [fewshot.Classification(5, 1)], episodes=60)
+    assert result.mean - result.interval > 2 * CHANCE, str(result)

@@ -1,0 +1,29 @@
+"""Prototypes against their definition."""
+
+import torch
+from methods.made import made
+
+
+def test_scores_are_distances_to_the_means(device):
+    model, _ = made("prototypical")
+    support, queries = torch.randn(2, 3, 4, 5, device=device), torch.randn(2, 6, 5, device=device)
+    scores = model.class_scores(support, queries)
+    for episode in range(2):
+        for query in range(6):
+            for label in range(3):
+                prototype = sum(support[episode, label]) / 4
+                expected = -sum((one - other) ** 2 for one, other in zip(queries[episode, query], prototype, strict=True))
+                torch.testing.assert_close(scores[episode, query, label], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_loss_is_that_of_the_rule():
+    model, method = made("prototypical")
+    images = torch.rand(12, 1, 16, 16)
+    loss, embeddings = method.learn(model, images, torch.arange(3).repeat_interleave(4))
+    parts = embeddings.view(3, 4, -1)
+    lost = []
+    for label in range(3):
+        for query in parts[label, 1:]:
+            chances = (-(query - parts[:, 0]).square().sum(-1)).softmax(-1)
+            lost.append(-chances[label].log())
+    torch.testing.assert_close(loss, torch.stack(lost).mean())
