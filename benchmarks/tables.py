@@ -10,6 +10,8 @@ from typing import Any
 from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.plan import BENCHMARKS
+from rankshot.reproduce.published import TITLES
+from rankshot.reproduce.systems import systems_table
 from rankshot.reproduce.tables import main_table, norm_of, trials_table
 from rankshot.reproduce.tables import markdown as table
 
@@ -238,8 +240,38 @@ def paper() -> str:
     return "\n\n".join(each for each in found if each)
 
 
+def of_systems(name: str) -> str:
+    """All systems on one data set, by the norm that validation classes chose."""
+    found = systems_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch")
+    return found or "Not measured yet."
+
+
+def cost_of_systems() -> str:
+    """Seconds of an update, relative to mAP-DLM, wherever that was measured."""
+    found = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("systems-*.json"))]
+    if not found:
+        return "Not measured yet."
+    rows = []
+    for method, title in TITLES.items():
+        ratios = [r["seconds_an_update"][method] / r["seconds_an_update"]["map-dlm"] for r in found]
+        rows.append([title, str(found[0]["images"][method]), *(f"{each:.2f}x" for each in ratios)])
+    told = "; ".join(
+        f"{r['processor']}{'' if 'NVIDIA' in r['processor'] else ', ' + str(r['threads']) + ' threads'}, "
+        f"{r['date']}, commit {r['commit'][:10]}"
+        for r in found
+    )
+    head = ["", "images", *(r["processor"] for r in found)]
+    return (
+        "`python -m benchmarks.systems`: glyphs, 28x28, each system with the batch that it takes by default, in turns. "
+        f"Measured on {told}.\n\n{table(head, rows)}"
+    )
+
+
 SECTIONS = {
     "paper": paper,
+    "systems_omniglot": lambda: of_systems("omniglot"),
+    "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),
+    "systems_cost": cost_of_systems,
     "ready": ready,
     "speed": speed,
     "trials_omniglot": lambda: trials_table(ROOT / "results", "omniglot"),
@@ -252,7 +284,7 @@ SECTIONS = {
     "training": training,
     "quickstart": quickstart,
 }
-PAGES = [ROOT / "README.md", ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "experiments.md"]
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "experiments", "systems"))]
 
 
 def filled(page: Path) -> str:

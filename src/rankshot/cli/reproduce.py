@@ -16,6 +16,7 @@ from rankshot.reproduce.again import compared
 from rankshot.reproduce.figures import draw_all
 from rankshot.reproduce.job import Run, result_of, run_in
 from rankshot.reproduce.plan import BENCHMARKS, plan
+from rankshot.reproduce.systems import systems
 from rankshot.reproduce.tables import all_tables
 from rankshot.reproduce.trials import trials
 from rankshot.reproduce.work import check, work_off
@@ -36,6 +37,8 @@ class Options:
     """Write tables.md and figures/ from the json files that are there."""
     trials: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Perform the search for a recipe instead: short runs, judged by validation classes."""
+    systems: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Perform the runs of all other systems instead, one each (docs/systems.md)."""
     list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Only tell what runs there are, and which are done."""
     only: str = "*"
@@ -59,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in options.data:
         if name not in BENCHMARKS:
             raise ValueError(f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}")
-    if not options.data and (options.trials or options.list or not (options.tables or options.again)):
+    if not options.data and (options.trials or options.systems or options.list or not (options.tables or options.again)):
         raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}; or --tables, from what is there")
     check(options.jobs, options.seconds)
     code = 0
@@ -67,7 +70,7 @@ def main(arguments: Sequence[str]) -> int:
         code = run_again(options)
     if options.data:
         names = dict.fromkeys(options.data)
-        listed = (trials(name, options.results) if options.trials else plan(name) for name in names)
+        listed = (runs_of(name, options) for name in names)
         runs = [placed(run, options) for some in listed for run in some]
         runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
         if not runs:
@@ -91,6 +94,12 @@ def main(arguments: Sequence[str]) -> int:
         for path in [options.results / "tables.md", *draw_all(options.results, options.results / "figures")]:
             print(path)
     return code
+
+
+def runs_of(name: str, options: Options) -> Sequence[Run]:
+    if options.trials and options.systems:
+        raise ValueError("--trials and --systems are different lists of runs: give one of them")
+    return trials(name, options.results) if options.trials else systems(name) if options.systems else plan(name)
 
 
 def placed(run: Run, options: Options) -> Run:

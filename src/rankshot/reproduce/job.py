@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from rankshot import __version__
-from rankshot.fewshot import Result, Task, evaluate, pixels_for, summary, tasks_for
+from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, pixels_for, summary, tasks_for
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
@@ -125,6 +125,9 @@ def on_test(model: nn.Module, run: Run) -> dict[str, Any] | None:
 
 def _by_norm(model: nn.Module, images: Any, tasks: Sequence[Task], episodes: int, seed: int) -> dict[str, Any]:
     pixels = pixels_for(model, images)
+    tasks = [task for task in tasks if can_answer(model, task)]
+    if isinstance(model, Answerer):  # it normalises in its own way
+        return dict.fromkeys(NORMS, summary(evaluate(model, images, tasks, episodes, seed, pixels=pixels)))
     return {norm: summary(evaluate(model, images, tasks, episodes, seed, norm, pixels)) for norm in NORMS}
 
 

@@ -1,4 +1,4 @@
-"""The figures of the paper, as printed: of its own methods, and of the siamese network that it compares them with."""
+"""The figures of the paper, as printed: of its own methods, and of those that it compares them with."""
 
 from __future__ import annotations
 
@@ -19,11 +19,21 @@ PUBLISHED: dict[str, dict[str, tuple[float | None, ...]]] = {
         "map-dlm": (98.8, 95.4, 99.6, 98.6, 98.7, 95.8),
         "map-ssvm": (98.6, 95.2, 99.6, 98.6, 98.6, 95.7),
         "siamese": (98.8, 95.5, None, None, 98.6, 95.7),
+        "matching": (98.1, 93.8, 98.9, 98.5, None, None),
+        "prototypical": (98.8, 96.0, 99.7, 98.9, None, None),
+        "maml": (98.7, 95.8, 99.9, 98.9, None, None),
+        "memory": (98.4, 95.0, 99.6, 98.6, None, None),
     },
     "mini-imagenet": {
         "map-dlm": (50.28, 63.70, 52.96, 23.68),
         "map-ssvm": (50.32, 63.94, 52.85, 23.87),
         "siamese": (48.42, None, 51.24, 22.66),
+        "nearest": (41.08, 51.04, None, None),
+        "matching": (43.40, 51.09, None, None),
+        "matching-fce": (43.56, 55.31, None, None),
+        "prototypical": (49.42, 68.20, None, None),
+        "maml": (48.70, 63.11, None, None),
+        "meta-lstm": (43.44, 60.60, None, None),
     },
     "cub": {
         "map-dlm": (59.1, 30.6, 30.4),
@@ -44,4 +54,20 @@ NAMES = {
     "map-ssvm": "mAP-SSVM",
     "siamese": "siamese",
     "smooth-ap": "Smooth-AP",
+}
+TITLES = {
+    **{method: NAMES[method] for method in ("map-dlm", "map-ssvm", "siamese", "smooth-ap")},
+    "nearest": "nearest neighbours",
+    "matching": "Matching Networks",
+    "matching-fce": "Matching Networks, FCE",
+    "prototypical": "Prototypical Networks",
+    "maml": "MAML",
+    "meta-lstm": "Meta-Learner LSTM",
+    "memory": "ConvNet with memory",
+    "nca": "NCA",
+    "lmnn": "LMNN",
+    "triplet": "triplets, semi-hard",
+    "fast-ap": "FastAP",
+    "supcon": "supervised contrastive",
+    "baseline++": "Baseline++",
 }

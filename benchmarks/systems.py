@@ -1,0 +1,44 @@
+"""What an update costs by every system, in the same loop on the same images: `python -m benchmarks.systems`.
+
+Each with the batch that it learns glyphs from by default. Writes results/benchmarks/systems-cpu.json, or systems-cuda.json.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+
+import torch
+
+from rankshot.methods import SYSTEMS, settings_for
+from rankshot.training import TrainConfig
+
+from .measure import circumstances
+from .speed import ALONE, seconds_of
+from .tables import FOLDER
+
+SEED, ROUNDS = 0, 3
+UPDATES = {"cpu": 8, "cuda": 500}
+
+
+def main() -> None:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    updates = UPDATES[device]
+    seconds: dict[str, list[float]] = {name: [] for name in SYSTEMS}
+    configs = {name: TrainConfig(**{**ALONE, "updates": updates, **settings_for(name)}) for name in SYSTEMS}
+    for _ in range(ROUNDS):  # in turns, so that a noisy machine is noisy for all
+        for name, config in configs.items():
+            seconds[name].append(seconds_of(config)[1] / updates)
+            print(f"{name}: {seconds[name][-1]:.4f} s", flush=True)
+    results = circumstances(SEED) | {
+        "updates": updates,
+        "images": {name: config.batch_size for name, config in configs.items()},
+        "seconds_an_update": {name: statistics.median(each) for name, each in seconds.items()},
+        "all": seconds,
+    }
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"systems-{device}.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
