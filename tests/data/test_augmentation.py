@@ -43,6 +43,20 @@ def test_jitter(images):
     assert augmented(images[:, :1], ["jitter"], noise).shape == (9, 1, 20, 30)
 
 
+def test_turn():
+    images = torch.rand(40, 3, 5, 5)
+    noise = torch.rand(40, RANDOM_NUMBERS)
+    noise[0, -1], noise[1, -1], noise[2, -1] = 0.0, 0.4999, 1 - 2**-24
+    quarters = []
+    for image, number, result in zip(images, noise, augmented(images, ["turn"], noise), strict=True):
+        (found,) = [quarter for quarter in range(4) if torch.equal(result, image.rot90(quarter, (1, 2)))]
+        assert (found == 0) == (number[-1] < 0.5)
+        quarters.append(found)
+    assert set(quarters) == {0, 1, 2, 3}
+    with pytest.raises(ValueError, match="only square images can be turned, got 5x6 pixels"):
+        augmented(torch.zeros(1, 1, 5, 6), ["turn"], noise[:1])
+
+
 def test_none_and_several(images):
     noise = torch.full((9, RANDOM_NUMBERS), 0.3, device=images.device)
     assert torch.equal(augmented(images, [], noise), images)

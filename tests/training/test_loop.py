@@ -12,9 +12,10 @@ from small import SMALL, small
 
 import rankshot
 from rankshot import data, fewshot
+from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.models.pretrained import read_notes, read_tensors
 from rankshot.training import TrainConfig, run_folder, train
-from rankshot.training.loop import Diverged, validation_tasks, where_to_train
+from rankshot.training.loop import Diverged, noise, validation_tasks, where_to_train
 
 
 def metrics(folder):
@@ -60,6 +61,16 @@ def test_what_a_run_leaves(tmp_path, device):
     model = rankshot.from_pretrained(folder)
     (result,) = fewshot.evaluate(model, data.load("glyphs", "val"), [fewshot.Retrieval(20)], episodes=20, seed=0)
     assert result.mean == pytest.approx(standing.best, abs=1e-5 if device == "cpu" else 0.01)
+
+
+def test_the_images_of_a_class_are_turned_alike():
+    labels = torch.tensor([3, 5, 3, 5, 3, 9000])  # numbers of classes have no end
+    numbers = noise(small(augment=("turn",)), 7, labels)
+    assert numbers.shape == (6, RANDOM_NUMBERS)
+    assert numbers[0, -1] == numbers[2, -1] == numbers[4, -1] != numbers[1, -1] == numbers[3, -1]
+    assert len(numbers[:, 0].unique()) == 6
+    assert not torch.equal(numbers[:, -1], noise(small(augment=("turn",)), 8, labels)[:, -1])
+    assert (noise(small(), 7, labels) == 0).all()
 
 
 @pytest.mark.parametrize(

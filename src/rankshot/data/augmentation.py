@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-RANDOM_NUMBERS = 6  # an image: how many of them the augmentations below look at
+OF_IMAGE = 6  # random numbers that an image has to itself
+RANDOM_NUMBERS = OF_IMAGE + 1  # an image: how many of them the augmentations below look at; the last is that of its class
 
 
 def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor) -> Tensor:
@@ -20,13 +21,16 @@ def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor) -> Tensor:
     >>> augmented(torch.arange(3.0).view(1, 1, 1, 3), ["flip"], torch.zeros(1, RANDOM_NUMBERS))
     tensor([[[[2., 1., 0.]]]])
     """
-    check_augmentations(kinds)
+    check_augmentations(kinds, images.shape)
     for kind in kinds:
         images = AUGMENTATIONS[kind](images, noise)
     return images
 
 
-def check_augmentations(kinds: Sequence[str]) -> None:
+def check_augmentations(kinds: Sequence[str], shape: Sequence[int] | None = None) -> None:
+    """Complain about an unknown one, or one that images of this shape (C, H, W) cannot have."""
+    if "turn" in kinds and shape is not None and shape[-1] != shape[-2]:
+        raise ValueError(f"only square images can be turned, got {shape[-2]}x{shape[-1]} pixels")
     for kind in kinds:
         if kind not in AUGMENTATIONS:
             raise ValueError(f"unknown augmentation {kind!r}: there is {', '.join(map(repr, AUGMENTATIONS))}")
@@ -59,4 +63,11 @@ def jitter(images: Tensor, noise: Tensor) -> Tensor:
     return (grey + saturation * (images - grey) if images.shape[1] > 1 else images).clamp(0, 1)
 
 
-AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"flip": flip, "crop": crop, "jitter": jitter}
+def turn(images: Tensor, noise: Tensor) -> Tensor:
+    """Half of the classes turned, by 90, 180 or 270 degrees: all images of a class alike, as if it were another class."""
+    quarters = ((noise[:, OF_IMAGE] - 0.5) * 6).floor().clamp(min=-1).long() + 1
+    turned = torch.stack([images.rot90(quarter, (2, 3)) for quarter in range(4)])
+    return turned[quarters, torch.arange(len(images), device=images.device)]
+
+
+AUGMENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"flip": flip, "crop": crop, "jitter": jitter, "turn": turn}

@@ -18,7 +18,7 @@ from .job import Run, settings_in, settings_of
 from .plan import BENCHMARKS
 
 Trial = dict[str, Any]
-FLIP, CROP, ALL = ("flip",), ("flip", "crop"), ("flip", "crop", "jitter")
+FLIP, TURN, CROP, ALL = ("flip",), ("flip", "turn"), ("flip", "crop"), ("flip", "crop", "jitter")
 # What all trials of a data set share; what a run does beside learning does not make it another one.
 SHORT: dict[str, Trial] = {
     "omniglot": {"updates": 6000, "validate_every": 6000, "validation_ways": (20,), "validation_episodes": 300},
@@ -92,7 +92,10 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL]),
         dlm(alpha=3.0, augment=FLIP, schedule="step"),
         dlm(epsilon=0.003, augment=FLIP, schedule="step"),
-        dlm(alpha=3.0, augment=FLIP, wide=1.0, epsilon=0.1),
+        dlm(epsilon=0.003, augment=TURN),
+        dlm(epsilon=0.003, augment=TURN, wide=1.0),
+        dlm(alpha=3.0, augment=TURN),
+        *grid("smooth-ap", temperature=[0.01, 0.015], learning_rate=[0.001], augment=[TURN]),
         *grid("smooth-ap", temperature=[0.012, 0.02], learning_rate=[0.001], augment=[FLIP], average=[0.999]),
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[FLIP], schedule=["step"]),
     ],
@@ -114,6 +117,8 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.005, 0.01], learning_rate=[0.002], augment=[CROP]),
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL], average=[0.999]),
         dlm(epsilon=0.003, augment=ALL, wide=1.0, average=0.999),
+        dlm(epsilon=0.003, augment=(*ALL, "turn"), wide=1.0),
+        *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[(*ALL, "turn")], average=[0.999]),
         *grid("smooth-ap", temperature=[0.005], learning_rate=[0.001], augment=[ALL], average=[0.999]),
         *grid("smooth-ap", temperature=[0.007], learning_rate=[0.0005, 0.001], augment=[ALL], average=[0.999]),
     ],

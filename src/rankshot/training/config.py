@@ -37,7 +37,8 @@ class TrainConfig:
     root: str | None = None
     """Folder of all prepared data. None: the environment's RANKSHOT_DATA, or the platform's cache folder."""
     augment: tuple[str, ...] = ()
-    """Random changes to the training images, any of: flip (left to right), crop (moved a little), jitter (colours)."""
+    """Random changes to the training images, any of: flip (left to right), crop (moved a little), jitter
+    (colours), turn (whole classes, by quarters)."""
 
     method: str = "map-dlm"
     """What to learn by: map-dlm, map-ssvm (both rank), siamese (compares pairs), prototypical, … (docs/systems.md)."""

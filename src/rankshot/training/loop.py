@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot import data, fewshot, ranking
-from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS, check_augmentations
 from rankshot.data.store import NoClasses
 from rankshot.losses.unit import unit_vectors
 from rankshot.methods import Given, Method, system
@@ -33,6 +33,7 @@ from .step import GraphedStep, Step
 from .stopping import stop_signals
 
 WAYS = (5, 20)  # of validation, where the config leaves it open
+MOST_CLASSES = 2**13  # that have a random number of their own
 
 
 def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, progress: Progress | None = None) -> Standing:
@@ -52,6 +53,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         raise ValueError(f"{error}: to train without validation, set validate_every to 0") from None
     pixels, labels = on_device(images, device)
     held_out_pixels = None if held_out is None else on_device(held_out, device)[0]
+    check_augmentations(config.augment, images.images.shape[1:])
     given = given_for(config, images.images.shape[1:], len(images.classes))
     try:
         model, method = first_weights(config, given)
@@ -82,13 +84,13 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
             eager = Step(model, method, optimiser, pixels, labels, config.augment, average)
             step: Step | GraphedStep = eager
             if device.type == "cuda" and standing.update < config.updates:
-                step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, device))
+                step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, labels[sampler.draw(0)]))
             began, logged = time.perf_counter() - standing.seconds, standing
             for update in range(standing.update, config.updates):
                 set_learning_rate(optimiser, config.learning_rate_at(update))
                 indices = sampler.draw(update)
                 try:
-                    value, embeddings = step(indices, noise(config, update, device))
+                    value, embeddings = step(indices, noise(config, update, labels[indices]))
                 except ValueError as error:  # the loss looks at its batch, and has found it not finite
                     raise broken_down(update, str(error), folder) from None
 
@@ -200,12 +202,16 @@ def first_weights(config: TrainConfig, given: Given) -> tuple[nn.Module, Method]
         return build(chosen.network(given)), chosen(given)
 
 
-def noise(config: TrainConfig, update: int, device: torch.device) -> Tensor:
-    """Random numbers for the augmentation of one batch."""
-    shape = (config.batch_size, RANDOM_NUMBERS)
+def noise(config: TrainConfig, update: int, labels: Tensor) -> Tensor:
+    """Random numbers for the augmentation of one batch: some of each image, and one of its class."""
+    device = labels.device
     if not config.augment:
-        return torch.zeros(shape, device=device)
-    return torch.rand(shape, generator=generator_for(config.seed, "noise", update, device=device), device=device)
+        return torch.zeros(len(labels), RANDOM_NUMBERS, device=device)
+    generator = generator_for(config.seed, "noise", update, device=device)
+    numbers = nn.functional.pad(torch.rand(len(labels), OF_IMAGE, generator=generator, device=device), (0, 1))
+    if "turn" in config.augment:
+        numbers[:, OF_IMAGE] = torch.rand(MOST_CLASSES, generator=generator, device=device)[labels % MOST_CLASSES]
+    return numbers
 
 
 def kept(model: nn.Module, average: Average | None, updates: int) -> dict[str, Tensor]:
