@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from rankshot import data
+from rankshot.methods.method import SYSTEMS, WHERE
 
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start, too
@@ -30,6 +31,16 @@ def data_root(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RANKSHOT_DATA", str(root))
         yield root
+
+
+@pytest.fixture(autouse=True)
+def known_systems():
+    """What a test registers is forgotten after it."""
+    before = dict(SYSTEMS), dict(WHERE)
+    yield
+    for live, kept in zip((SYSTEMS, WHERE), before, strict=True):
+        live.clear()
+        live.update(kept)
 
 
 @pytest.fixture(scope="session")

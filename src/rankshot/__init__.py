@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"  # first: the parts below tell it
 
-from . import losses, models, ranking
+from . import losses, methods, models, ranking
 from .models import from_pretrained
 
-__all__ = ["from_pretrained", "losses", "models", "ranking"]
+__all__ = ["from_pretrained", "losses", "methods", "models", "ranking"]

@@ -26,7 +26,7 @@ def same_under_autocast(loss, device):
 
 
 def nothing_to_learn(loss, device):
-    """From images that are alone in their classes, and from one class alone: a value that has no say."""
+    """From images that are alone in their classes, and from a single image: a value that has no say."""
     for labels in (torch.arange(5, device=device), torch.zeros(1, dtype=torch.long, device=device)):
         embeddings = torch.randn(len(labels), 4, device=device, requires_grad=True)
         value = loss(embeddings, labels)

@@ -39,6 +39,14 @@ def test_a_perfect_ranking_loses_nothing():
     assert FastAPLoss(4)(embeddings, torch.tensor([0, 1, 0, 1])).item() == pytest.approx(2 / 3, abs=1e-6)
 
 
+def test_one_class_alone(device):
+    embeddings = torch.randn(5, 4, device=device, requires_grad=True)
+    value = FastAPLoss()(embeddings, torch.zeros(5, dtype=torch.long, device=device))
+    value.backward()
+    assert value == 0
+    assert (embeddings.grad == 0).all()
+
+
 def test_edges(device):
     same_under_autocast(FastAPLoss(), device)
     nothing_to_learn(FastAPLoss(), device)

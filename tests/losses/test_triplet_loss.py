@@ -30,6 +30,14 @@ def test_without_a_semi_hard_negative_the_farthest_is_taken():
     assert value.item() == pytest.approx(sum(max(0.0, 0.5 + 4 - each) for each in farthest) / 2, abs=1e-5)
 
 
+def test_one_class_alone(device):
+    embeddings = torch.randn(5, 4, device=device, requires_grad=True)
+    value = TripletLoss()(embeddings, torch.zeros(5, dtype=torch.long, device=device))
+    value.backward()
+    assert value == 0
+    assert (embeddings.grad == 0).all()
+
+
 def test_edges(device):
     same_under_autocast(TripletLoss(), device)
     nothing_to_learn(TripletLoss(), device)

@@ -14,7 +14,7 @@ def test_the_layer_is_learned_from_the_labelled_images(device):
         start = normal(normal(support[episode], dim=-1).mean(1), dim=-1)
         weights = torch.nn.Parameter(start.clone())
         optimiser = torch.optim.SGD([weights], lr=0.01)
-        for _ in range(100):
+        for _ in range(200):  # 100 passes through 6 images, 4 at a time
             optimiser.zero_grad()
             logits = 10 * images @ normal(weights, dim=-1).T
             torch.nn.functional.cross_entropy(logits, right).backward()

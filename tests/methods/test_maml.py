@@ -4,6 +4,9 @@ import pytest
 import torch
 from methods.made import made
 
+from rankshot.methods.learner import Learner
+from rankshot.models import Conv4
+
 OPTIONS = ("tasks=2", "steps=2", "rate=0.3")
 
 
@@ -89,6 +92,29 @@ def test_answers():
     torch.testing.assert_close(model.answer(support, labels, queries), model.learner.logits(weights, queries, 2)[0])
     with pytest.raises(ValueError, match="made for tasks of up to 3 classes, got 4"):
         model.answer(images[:4], torch.arange(4), queries)
+
+
+@pytest.mark.parametrize("size", [16, 35])
+def test_the_learner_is_conv4_with_a_layer_on_top(size):
+    embedder = {"name": "conv4", "in_channels": 2, "filters": 4}
+    learner, conv4 = Learner(embedder, 4 * (size // 16) ** 2, way=3).double(), Conv4(2, 4).double()
+    conv4.load_state_dict(learner.network.state_dict(), strict=False)
+    images = torch.rand(5, 2, size, size, dtype=torch.float64)
+    logits, statistics = learner.logits(learner.weights(), images, 3)
+    torch.testing.assert_close(logits, learner.head(conv4.train()(images)))
+    for block, (mean, variance) in zip(list(conv4)[:-1], statistics, strict=True):
+        block[1].running_mean.copy_(mean.detach())
+        block[1].running_var.copy_(variance.detach())
+    others = torch.rand(5, 2, size, size, dtype=torch.float64)
+    known, _ = learner.logits(learner.weights(), others, 2, known=statistics)
+    torch.testing.assert_close(known, learner.head(conv4.eval()(others))[:, :2])
+
+
+def test_images_of_another_shape():
+    model, _, _ = system_and_batch()
+    for shape, complaint in (((3, 1, 32, 32), "another size than 32x32"), ((3, 2, 16, 16), "1 channels, got 2")):
+        with pytest.raises(ValueError, match=complaint):
+            model.answer(torch.rand(shape).double(), torch.arange(3), torch.rand(shape).double())
 
 
 def test_only_conv4_can_be_learned_anew():

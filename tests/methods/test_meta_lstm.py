@@ -103,10 +103,16 @@ def test_at_test_a_query_does_not_depend_on_the_others():
 
 def test_the_statistics_are_the_mean_over_the_steps():
     torch.manual_seed(0)
-    model, _ = made("meta-lstm", options=("steps=1",), batch_size=9)
     support, labels = torch.rand(3, 1, 16, 16), torch.arange(3)
-    weights, statistics = model.learned(support, labels, 3)
-    first = torch.nn.functional.conv2d(support, model.learner.weights()["network.0.0.weight"], padding=1)
-    torch.testing.assert_close(statistics[0][0], first.mean((0, 2, 3)))
-    torch.testing.assert_close(statistics[0][1], first.var((0, 2, 3), correction=0))
-    assert weights.keys() == model.learner.weights().keys()
+    values = []
+    for steps in (0, 1, 2):  # the weights that each of three steps begins with
+        torch.manual_seed(0)
+        model, _ = made("meta-lstm", options=(f"steps={max(steps, 1)}",), batch_size=9)
+        model.updater.input.bias.data.fill_(2.0)  # large steps, so that they differ
+        weights = model.learned(support, labels, 3)[0] if steps else model.learner.weights()
+        values.append(torch.nn.functional.conv2d(support, weights["network.0.0.weight"], padding=1))
+    model.steps = 3
+    mean, variance = model.learned(support, labels, 3)[1][0]
+    torch.testing.assert_close(mean, torch.stack([each.mean((0, 2, 3)) for each in values]).mean(0))
+    torch.testing.assert_close(variance, torch.stack([each.var((0, 2, 3), correction=0) for each in values]).mean(0))
+    assert not torch.allclose(values[0], values[2], rtol=1e-2)

@@ -32,5 +32,10 @@ def test_files_that_bring_nothing(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no .*none\.py"):
         load_systems([tmp_path / "none.py"])
     (tmp_path / "empty.py").write_text("")
-    with pytest.raises(ValueError, match=r"empty\.py registers no method: decorate a class"):
-        load_systems([tmp_path / "empty.py"])
+    for files in (["empty.py"], [EXAMPLE, "empty.py"]):
+        with pytest.raises(ValueError, match=r"empty\.py registers no method: decorate a class"):
+            load_systems([tmp_path / each for each in files])
+    assert load_systems([EXAMPLE]) == load_systems([EXAMPLE]) == ["centre"]
+    (tmp_path / "thief.py").write_text(EXAMPLE.read_text())
+    with pytest.raises(ValueError, match=r"there is a method 'centre' already, in .*own_method\.py"):
+        load_systems([tmp_path / "thief.py"])

@@ -7,7 +7,7 @@ import pytest
 from rankshot.methods import SYSTEMS, system
 from rankshot.reproduce.plan import METHODS
 from rankshot.reproduce.published import COLUMNS, PUBLISHED, TITLES
-from rankshot.reproduce.systems import DATA, systems, systems_table
+from rankshot.reproduce.systems import DATA, label_for, systems, systems_table
 from rankshot.training.loop import given_for
 
 
@@ -29,6 +29,48 @@ def test_each_paper_s_settings():
     assert (omniglot["maml-20-way"].batch_classes, omniglot["maml"].batch_classes) == (20, 5)
     assert (photographs["maml"].filters, photographs["maml-5-shot"].filters) == (32, 32)
     assert "shot=5" in photographs["meta-lstm-5-shot"].options
+    assert {(c.data, c.rotations) for c in omniglot.values()} == {("omniglot", True)}
+    assert {(c.data, c.rotations) for c in photographs.values()} == {("mini-imagenet", False)}
+
+
+@pytest.mark.parametrize(
+    ("label", "way", "shot", "queries", "tasks"),  # of a training batch, as the papers have it
+    [
+        ("omniglot/systems/prototypical", 60, 1, 5, 1),
+        ("omniglot/systems/prototypical-5-shot", 60, 5, 5, 1),
+        ("mini-imagenet/systems/prototypical", 30, 1, 15, 1),
+        ("mini-imagenet/systems/prototypical-5-shot", 20, 5, 15, 1),
+        ("omniglot/systems/maml", 5, 1, 1, 32),
+        ("omniglot/systems/maml-5-shot", 5, 5, 5, 32),
+        ("omniglot/systems/maml-20-way", 20, 1, 1, 16),
+        ("omniglot/systems/maml-20-way-5-shot", 20, 5, 5, 16),
+        ("mini-imagenet/systems/maml", 5, 1, 15, 4),
+        ("mini-imagenet/systems/maml-5-shot", 5, 5, 15, 2),
+        ("mini-imagenet/systems/meta-lstm", 5, 1, 15, 1),
+        ("mini-imagenet/systems/meta-lstm-5-shot", 5, 5, 15, 1),
+        ("mini-imagenet/systems/matching-fce-5-shot", 5, 5, 15, 1),
+    ],
+)
+def test_episodes_of_training(label, way, shot, queries, tasks):
+    (run,) = (run for name in DATA for run in systems(name) if run.name == f"{label}/0")
+    method = system(run.config.method)(given_for(run.config, (1, 16, 16), 100))
+    assert (method.way, method.shot, method.per_class - method.shot, method.tasks) == (way, shot, queries, tasks)
+
+
+def test_which_run_answers_which_column():
+    tasks = COLUMNS["omniglot"]
+    assert [label_for("omniglot", "maml", task) for task in tasks] == [
+        "maml",
+        "maml-20-way",
+        "maml-5-shot",
+        "maml-20-way-5-shot",
+        "maml",
+        "maml",
+    ]
+    assert [label_for("omniglot", "prototypical", task) for task in tasks][1:4] == ["prototypical"] + [
+        "prototypical-5-shot"
+    ] * 2
+    assert {label_for("omniglot", "nca", task) for task in tasks} == {"nca"}
 
 
 def test_names():
@@ -47,10 +89,11 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
         (place / "0.json").write_text(json.dumps(content))
 
     assert systems_table(tmp_path, "omniglot", "running") is None
-    record("maml", **{"1xshot_5xway": 0.9, "5xshot_5xway": 0.95})
-    record("maml-20-way", **{"1xshot_5xway": 0.1, "1xshot_20xway": 0.8, "5xshot_20xway": 0.85})
+    record("maml", **{"1xshot_5xway": 0.9, "5xshot_5xway": 0.2})
+    record("maml-5-shot", **{"1xshot_5xway": 0.1, "5xshot_5xway": 0.95})
+    record("maml-20-way", **{"1xshot_5xway": 0.1, "1xshot_20xway": 0.8, "5xshot_20xway": 0.1})
     table = systems_table(tmp_path, "omniglot", "running")
     assert "| MAML, as published | 98.7 | 95.8 | 99.9 | 98.9 | – | – |" in table
-    assert "| MAML, here | 90.0 | 80.0 | 95.0 | 85.0 | – | – |" in table
-    assert "MAML was trained for 20,000 of its paper's 60,000 updates." in table
+    assert "| MAML, here | 90.0 | 80.0 | 95.0 | – | – | – |" in table
+    assert "MAML was trained for 15,000 of its paper's 60,000 updates." in table
     assert "NCA" not in table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -41,27 +41,38 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    load_systems(files_to_load(arguments))
-    options = tyro.cli(
-        Options, args=list(arguments), default=Options(settings=starting_from(arguments)), prog="rankshot train"
-    )
+    files = files_to_load(arguments)
+    load_systems(files)
+    start = starting_from(arguments)
+    options = tyro.cli(Options, args=list(arguments), default=Options(settings=start), prog="rankshot train")
+    options = replace(options, settings=replace(options.settings, options=merged(start.options, options.settings.options)))
     options.settings.check()
     with counting(Path(options.settings.data).name) as told:
         prepared(options.settings.data, options.settings.root, told=told)
     folder = options.run or new_folder(options.settings)
     standing = train(options.settings, folder, resume=options.resume)
     if standing.update < options.settings.updates:
-        print(f"stopped after update {standing.update}; to go on: rankshot train --run {shlex.quote(str(folder))} --resume")
+        again = shlex.join([*(f"--load={file}" for file in files), "--run", str(folder), "--resume"])
+        print(f"stopped after update {standing.update}; to go on: rankshot train {again}")
         return 130
     print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
     print(f"next: rankshot evaluate {shlex.quote(str(folder))}")
     return 0
 
 
+def merged(before: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
+    """The options that a run starts from, with those that are given in the place of those of the same name.
+
+    >>> merged(["tasks=16", "steps=5"], ["steps=1", "shot=5"])
+    ('tasks=16', 'steps=1', 'shot=5')
+    """
+    return tuple({each.partition("=")[0]: each for each in (*before, *given)}.values())
+
+
 def files_to_load(arguments: Sequence[str]) -> list[Path]:
     """Those of --load: what they bring, the other options may be about."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--load", type=Path, nargs="*", default=[])
+    parser.add_argument("--load", type=Path, nargs="*", action="extend", default=[])
     known, _ = parser.parse_known_args(arguments)
     return list(known.load)
 

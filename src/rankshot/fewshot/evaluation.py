@@ -104,7 +104,10 @@ def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
 
 
 def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module) -> Tensor:
-    per_episode = (task.way * task.per_class) ** 2
+    images = task.way * task.per_class
+    per_episode = images**2
+    if isinstance(model, Ruling):  # its rule may do anything with the embeddings
+        per_episode = max(per_episode, 2 * images * embeddings.shape[1])
     chunks = torch.split(drawn.to(embeddings.device), max(1, AT_ONCE // per_episode))
     return torch.cat([_values(embeddings[some], task, model) for some in chunks]).cpu()
 

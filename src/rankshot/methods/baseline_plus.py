@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from rankshot.losses.checks import check_positive
 from rankshot.losses.classifier_loss import ClassifierLoss
 from rankshot.losses.unit import unit_vectors
 
-from .method import Description, Given, register
+from .method import Description, Given, options_of, register
 from .nearest import Classifying
 from .ruled import RuledNetwork, network
 
@@ -20,14 +23,17 @@ SCALE = 10.0
 
 @network("baseline++")
 class CosineClassifierNetwork(RuledNetwork):
-    """Starts from the mean directions of the classes, and takes `steps` of gradient descent on the labelled images.
+    """Starts from the mean directions of the classes, and learns them by gradient descent on the labelled images.
 
-    The paper starts from random weights, takes batches of 4, and 100 passes; from the means there is nothing random.
+    It takes as many steps as `passes` through them in batches of 4 have, each on all of them. The paper starts from random
+    weights, and takes the batches one by one, with momentum; here nothing is random.
     """
 
-    def __init__(self, embedder: Mapping[str, Any], steps: int = 100, rate: float = 0.01) -> None:
+    def __init__(self, embedder: Mapping[str, Any], passes: int = 100, rate: float = 0.01) -> None:
         super().__init__(embedder)
-        self.steps, self.rate = steps, rate
+        if passes < 1:
+            raise ValueError(f"passes must be 1 or more, got {passes}")
+        self.passes, self.rate = passes, check_positive("rate", rate)
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         way, shot = support.shape[1:3]
@@ -35,7 +41,7 @@ class CosineClassifierNetwork(RuledNetwork):
         right = torch.arange(way, device=support.device).repeat_interleave(shot).repeat(len(support))
         weights = unit_vectors(unit_vectors(support).mean(2)).detach()
         with torch.enable_grad():
-            for _ in range(self.steps):
+            for _ in range(self.passes * math.ceil(way * shot / 4)):
                 weights.requires_grad_()
                 logits = SCALE * images.detach() @ unit_vectors(weights).mT
                 lost = nn.functional.cross_entropy(logits.flatten(0, 1), right, reduction="sum") / (way * shot)
@@ -44,9 +50,19 @@ class CosineClassifierNetwork(RuledNetwork):
         return SCALE * unit_vectors(queries) @ unit_vectors(weights).mT
 
 
+@dataclass(frozen=True)
+class BaselinePlusOptions:
+    """passes through the labelled images at test, and the rate of learning from them."""
+
+    passes: int = 100
+    rate: float = 0.01
+
+
 @register("baseline++")
 class BaselinePlus(Classifying):
     """A classifier by cosines."""
+
+    Options: ClassVar[type] = BaselinePlusOptions
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
@@ -54,4 +70,5 @@ class BaselinePlus(Classifying):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        return {"name": "baseline++", "embedder": given.embedder}
+        options = options_of(cls, given.settings.get("options", ()))
+        return {"name": "baseline++", "embedder": given.embedder, "passes": options.passes, "rate": options.rate}

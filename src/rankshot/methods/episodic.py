@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -49,6 +50,12 @@ class Episodic(Method):
             rule: Any = model
             scores = rule.class_scores(support, queries.flatten(1, 2))
             return self.cross_entropy(scores), embeddings
+
+    def decisive(self, tasks: Sequence[Any]) -> int:
+        """Classification with as many shots as in training, among the most classes; retrieval is not what it learns."""
+        same = [at for at, task in enumerate(tasks) if getattr(task, "shot", None) == self.shot]
+        classification = [at for at, task in enumerate(tasks) if hasattr(task, "shot")]
+        return (same or classification or [len(tasks) - 1])[-1]
 
     def split(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """(B, …) -> (tasks, way, shot, …) labelled ones, (tasks, way, others, …)."""

@@ -44,6 +44,9 @@ class Learner(nn.Module):
         known   statistics to normalise by, instead of those of these images
         """
         values = images
+        channels, expected = weights["network.0.0.weight"].shape[1], weights["head.weight"].shape[1]
+        if images.shape[-3] != channels:
+            raise ValueError(f"this network was made for images of {channels} channels, got {images.shape[-3]}")
         found = []
         for place, eps in enumerate(self.eps):
             name = f"network.{place}"
@@ -55,5 +58,9 @@ class Learner(nn.Module):
             factor = weights[f"{name}.1.weight"] * (variance + eps).rsqrt()
             values = (values - mean[:, None, None]) * factor[:, None, None] + weights[f"{name}.1.bias"][:, None, None]
             values = nn.functional.relu(nn.functional.max_pool2d(values, 2))
-        logits = nn.functional.linear(values.flatten(1), weights["head.weight"][:way], weights["head.bias"][:way])
+        values = values.flatten(1)
+        if values.shape[1] != expected:
+            height, width = images.shape[-2:]
+            raise ValueError(f"this network was made for images of another size than {height}x{width}")
+        logits = nn.functional.linear(values, weights["head.weight"][:way], weights["head.bias"][:way])
         return logits, found

@@ -13,9 +13,11 @@ from .ranked import PRESETS
 
 @dataclass(frozen=True)
 class LMNNOptions:
-    """neighbours: of its own class that an image is drawn to."""
+    """neighbours of its own class that an image is drawn to; margin around them; push: the weight of keeping others out."""
 
     neighbours: int = 3
+    margin: float = 0.5
+    push: float = 0.5
 
 
 @register("lmnn")
@@ -27,4 +29,4 @@ class LMNN(Method):
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
-        self.loss = LMNNLoss(self.options.neighbours)
+        self.loss = LMNNLoss(self.options.neighbours, self.options.margin, self.options.push)

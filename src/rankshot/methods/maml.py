@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
 
+from rankshot.losses.checks import check_positive
+
 from .episodic import Episodic
 from .learner import Learner, Weights
 from .method import Description, Given, options_of, register
@@ -67,6 +69,7 @@ class MAML(Episodic):
     """Learns through the steps that it will take: the loss of the queries after the steps on the labelled images."""
 
     Options: ClassVar[type] = MAMLOptions
+    mixed: ClassVar[bool] = False
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 5, "batch_size": 320, "options": ("tasks=32",), "updates": 60_000},
@@ -74,6 +77,18 @@ class MAML(Episodic):
             "batch_classes": 20,
             "batch_size": 640,
             "options": ("tasks=16", "steps=5", "rate=0.1", "test_steps=5"),
+            "updates": 60_000,
+        },
+        "omniglot-5-shot": {
+            "batch_classes": 5,
+            "batch_size": 1600,
+            "options": ("tasks=32", "shot=5"),
+            "updates": 60_000,
+        },
+        "omniglot-20-way-5-shot": {
+            "batch_classes": 20,
+            "batch_size": 3200,
+            "options": ("tasks=16", "shot=5", "steps=5", "rate=0.1", "test_steps=5"),
             "updates": 60_000,
         },
         "mini-imagenet": {
@@ -94,8 +109,9 @@ class MAML(Episodic):
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
-        if self.options.steps < 1 or self.options.test_steps < 1 or not self.options.rate > 0:
-            raise ValueError("steps and test_steps must be 1 or more, and rate above 0")
+        if self.options.steps < 1 or self.options.test_steps < 1:
+            raise ValueError("steps and test_steps must be 1 or more")
+        check_positive("rate", self.options.rate)
 
     @classmethod
     def network(cls, given: Given) -> Description:

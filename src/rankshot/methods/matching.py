@@ -49,6 +49,8 @@ class FullContextMatchingNetwork(MatchingNetwork):
         self.of_query = nn.LSTMCell(2 * dimensions, dimensions)
 
     def in_context(self, support: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
+        if support.shape[-1] != self.of_support.input_size:
+            raise ValueError(f"made for {self.of_support.input_size} dimensions, got embeddings of {support.shape[-1]}")
         both, _ = self.of_support(support)
         support = support + torch.stack(both.chunk(2, -1)).sum(0)
         episodes, asked, dimensions = queries.shape
@@ -68,7 +70,9 @@ class Matching(Episodic):
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 20, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 20, "batch_size": 200},
+        "omniglot-5-shot": {"batch_classes": 20, "batch_size": 200, "options": ("shot=5",)},
         "mini-imagenet": {"batch_classes": 5, "batch_size": 80},
+        "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "options": ("shot=5",)},
     }
 
     @classmethod

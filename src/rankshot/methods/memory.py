@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rankshot.losses.checks import check_positive
 from rankshot.losses.unit import unit_vectors
 
 from .episodic import Episodic
@@ -96,6 +97,10 @@ class WithMemory(Episodic):
         "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "learning_rate": 1e-4, "options": ("tasks=16",)},
     }
 
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        check_positive("margin", self.options.margin)
+
     @classmethod
     def network(cls, given: Given) -> Description:
         slots = options_of(cls, given.settings.get("options", ())).slots
@@ -109,7 +114,7 @@ class WithMemory(Episodic):
 
     def lost(self, unit: Tensor) -> Tensor:
         """(tasks, images, D): one of each class, then the next of each -> (). Keys in memory have no gradient."""
-        memory = Memory.empty(self.tasks, self.options.slots, unit.detach())
+        memory = Memory.empty(self.tasks, min(self.options.slots, unit.shape[1]), unit.detach())
         total, counted = unit.new_zeros(()), unit.new_zeros(())
         for place in range(unit.shape[1]):
             value = torch.full((self.tasks,), place % self.way, device=unit.device)

@@ -125,9 +125,12 @@ class MetaLSTM(Episodic):
     """Learns how to learn: the loss of the queries after the LSTM's steps on the labelled images."""
 
     Options: ClassVar[type] = MetaLSTMOptions
+    clip: ClassVar[float | None] = 0.25
+    mixed: ClassVar[bool] = False
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 80}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 5, "batch_size": 80, "filters": 32},
+        "omniglot-5-shot": {"batch_classes": 5, "batch_size": 100, "filters": 32, "options": ("shot=5", "steps=5")},
         "mini-imagenet": {"batch_classes": 5, "batch_size": 80, "filters": 32},
         "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "filters": 32, "options": ("shot=5", "steps=5")},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -67,6 +68,8 @@ class Method(nn.Module):
     settings       of a training run, where the system's defaults are others than the usual ones
     presets        name of a data set -> the settings of the system's paper there
     uses           which of BORROWED it has a use for
+    clip           length that the gradient is cut to, if any
+    mixed          whether its network may compute in bfloat16
     Options        a dataclass of the system's own options; `options` in a training run sets them
     """
 
@@ -74,6 +77,8 @@ class Method(nn.Module):
     settings: ClassVar[Mapping[str, Any]] = {}
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     uses: ClassVar[tuple[str, ...]] = ()
+    clip: ClassVar[float | None] = None
+    mixed: ClassVar[bool] = True
     Options: ClassVar[type] = NoOptions
     loss: Callable[[Tensor, Tensor], Tensor]  # embeddings (B, D), labels (B,) -> ()
 
@@ -107,6 +112,10 @@ class Method(nn.Module):
         embeddings = self.embed(model, images)
         return self.loss(embeddings, labels), embeddings
 
+    def decisive(self, tasks: Sequence[Any]) -> int:
+        """Which of the validation tasks says what network is best: the last, which is retrieval among the most classes."""
+        return len(tasks) - 1
+
     def embed(self, model: nn.Module, images: Tensor) -> Tensor:
         with torch.autocast(images.device.type, self.precision, enabled=self.precision != torch.float32):
             embeddings: Tensor = model(images)
@@ -114,16 +123,22 @@ class Method(nn.Module):
 
 
 SYSTEMS: dict[str, type[Method]] = {}
+WHERE: dict[str, str] = {}  # the file that each was registered in
+# Presets are called after their data: which that is, and how long to train where the preset itself does not say.
+OF_DATA: dict[str, dict[str, Any]] = {
+    "omniglot": {"data": "omniglot", "rotations": True, "updates": 18_000},
+    "mini-imagenet": {"data": "mini-imagenet", "updates": 22_000},
+}
 
 
 def register(name: str) -> Callable[[type[Method]], type[Method]]:
     """A class decorator: the system is known by this name then."""
+    file = inspect.stack()[1].filename
 
     def known(system: type[Method]) -> type[Method]:
-        before = SYSTEMS.get(name)
-        if before is not None and before.__qualname__ != system.__qualname__:
-            raise ValueError(f"there is a method {name!r} already: {before.__module__}.{before.__qualname__}")
-        SYSTEMS[name] = system
+        if WHERE.get(name, file) != file:  # the same file may be run again
+            raise ValueError(f"there is a method {name!r} already, in {WHERE[name]}")
+        SYSTEMS[name], WHERE[name] = system, file
         return system
 
     return known
@@ -148,7 +163,10 @@ def settings_for(name: str, preset: str | None = None) -> dict[str, Any]:
     if preset is not None and preset not in chosen.presets:
         there = ", ".join(map(repr, chosen.presets)) or "none"
         raise ValueError(f"{name} has no preset {preset!r}: there is {there}")
-    return {"method": name, **chosen.settings, **(chosen.presets[preset] if preset else {})}
+    if preset is None:
+        return {"method": name, **chosen.settings}
+    of_data = next(settings for data, settings in OF_DATA.items() if preset.startswith(data))
+    return {"method": name, **chosen.settings, **of_data, **chosen.presets[preset]}
 
 
 def options_of(system: type[Method], told: Sequence[str]) -> Any:
@@ -169,9 +187,12 @@ def options_of(system: type[Method], told: Sequence[str]) -> Any:
 
 
 def _read(name: str, text: str, kind: type) -> Any:
-    readers: dict[type, Callable[[str], Any]] = {bool: {"true": True, "false": False}.__getitem__, int: int, float: float}
+    readers: dict[type, Callable[[str], Any]] = {int: int, float: float, str: str}
+    readers[bool] = lambda text: {"true": True, "false": False}[text.lower()]
+    if kind not in readers:
+        raise TypeError(f"option {name} is a {kind}: options are of type {', '.join(each.__name__ for each in readers)}")
     try:
-        return readers[kind](text.lower())
+        return readers[kind](text)
     except (KeyError, ValueError):
         told = "true or false" if kind is bool else "a whole number" if kind is int else "a number"
         raise ValueError(f"option {name} must be {told}, got {text!r}") from None

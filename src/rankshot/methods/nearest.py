@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from torch import Tensor
 
 from rankshot.losses.classifier_loss import ClassifierLoss
@@ -11,6 +13,8 @@ from .method import Given, Method, Sampler, register
 
 class Classifying(Method):
     """Learns to tell the training classes apart, from any images."""
+
+    presets: ClassVar[dict[str, dict[str, Any]]] = {"omniglot": {}, "mini-imagenet": {}}
 
     def sampler(self, labels: Tensor, given: Given, seed: int) -> Sampler:
         from rankshot.data.episode_batches import ImageSampler

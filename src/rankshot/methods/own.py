@@ -6,16 +6,18 @@ import runpy
 from collections.abc import Iterable
 from pathlib import Path
 
-from .method import SYSTEMS
+from .method import WHERE
 
 
 def load_systems(files: Iterable[Path]) -> list[str]:
     """Run each file, which the user names and answers for; the names of the systems that came with them."""
-    before = set(SYSTEMS)
+    names = []
     for file in files:
         if not file.is_file():
             raise FileNotFoundError(f"there is no {file}")
         runpy.run_path(str(file))
-        if not set(SYSTEMS) - before:
+        found = [name for name, where in WHERE.items() if where == str(file)]
+        if not found:
             raise ValueError(f"{file} registers no method: decorate a class with rankshot.methods.register")
-    return sorted(set(SYSTEMS) - before)
+        names += found
+    return names

@@ -10,6 +10,8 @@ from .episodic import Episodic
 from .method import Description, Given, register
 from .ruled import RuledNetwork, network
 
+HALVED: dict[str, Any] = {"schedule": "step", "decay": 0.5, "decay_every": 2000}
+
 
 @network("prototypical")
 class PrototypicalNetwork(RuledNetwork):
@@ -23,12 +25,14 @@ class PrototypicalNetwork(RuledNetwork):
 
 @register("prototypical")
 class Prototypical(Episodic):
-    """Learns on episodes of more classes than it will be asked about."""
+    """Learns on episodes, in its paper of more classes than it will be asked about."""
 
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 20, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "omniglot": {"batch_classes": 60, "batch_size": 360, "schedule": "step", "decay": 0.5, "decay_every": 2000},
-        "mini-imagenet": {"batch_classes": 30, "batch_size": 480, "schedule": "step", "decay": 0.5, "decay_every": 2000},
+        "omniglot": {"batch_classes": 60, "batch_size": 360, **HALVED},
+        "omniglot-5-shot": {"batch_classes": 60, "batch_size": 600, "options": ("shot=5",), **HALVED},
+        "mini-imagenet": {"batch_classes": 30, "batch_size": 480, **HALVED},
+        "mini-imagenet-5-shot": {"batch_classes": 20, "batch_size": 400, "options": ("shot=5",), **HALVED},
     }
 
     @classmethod

@@ -16,7 +16,7 @@ from torch import nn
 from rankshot import __version__
 from rankshot.data import ImageSet
 from rankshot.data import load as load_images
-from rankshot.fewshot import Result, Task, can_answer, evaluate, summary, tasks_for
+from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
@@ -158,7 +158,7 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "update": read_notes(measured.folder / WEIGHTS).get("update"),
         "episodes": protocol.episodes,
         "seed": protocol.seed,
-        "norm": protocol.norm,
+        "norm": "its own" if isinstance(measured.model, Answerer) else protocol.norm,
         "tasks": summary(measured.results),
         "commit": commit(),
         "hardware": hardware(),

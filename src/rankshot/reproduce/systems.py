@@ -1,12 +1,12 @@
 """Every system under one protocol: one run each with its paper's settings, and a table of them all.
 
-Systems that learn anew for every task are made for so many classes and shots: they have a run for each, and a row of the
-table takes each column from the run that was made for it.
+Systems that train for a number of shots, or of classes, have a run for each: a row of the table takes each column from the
+run that was made for it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +18,23 @@ from .published import COLUMNS, DIGITS, PUBLISHED, TITLES
 from .tables import Record, markdown, means, records
 
 DATA = ("omniglot", "mini-imagenet")
-UPDATES = {"omniglot": 18_000, "mini-imagenet": 22_000}  # where a preset does not say, as for the mAP methods
-FEWER = {"maml": 20_000, "meta-lstm": 20_000}  # than in their papers, for want of time; the table says so
+FEWER = {"maml": 15_000, "meta-lstm": 15_000}  # updates than in their papers, for want of time; the table says so
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A run beside a system's first, for the columns whose task has `of` in its name."""
-
-    of: str
-    label: str
-    preset: str
+def presets(name: str, method: str) -> dict[str, str]:
+    """label -> preset of every run of a system: its first, and others for so many shots or classes."""
+    return {f"{method}{each.removeprefix(name)}": each for each in SYSTEMS[method].presets if each.startswith(name)}
 
 
-VARIANTS: dict[tuple[str, str], Variant] = {
-    ("omniglot", "maml"): Variant("20-way", "maml-20-way", "omniglot-20-way"),
-    ("mini-imagenet", "maml"): Variant("5-shot", "maml-5-shot", "mini-imagenet-5-shot"),
-    ("mini-imagenet", "meta-lstm"): Variant("5-shot", "meta-lstm-5-shot", "mini-imagenet-5-shot"),
-}
+def label_for(name: str, method: str, task: str) -> str:
+    """The run that was made for a task, or the nearest to it."""
+    if task.startswith("retrieval") or method in METHODS:
+        return method
+
+    def fits(label: str) -> tuple[bool, ...]:
+        return tuple((part in label) == (part in task) for part in ("5-shot", "20-way"))
+
+    return max(presets(name, method), key=fits)
 
 
 def systems(name: str) -> list[Run]:
@@ -45,14 +44,12 @@ def systems(name: str) -> list[Run]:
     benchmark = BENCHMARKS[name]
     like = benchmark.paper["map-dlm"]
     runs = []
-    for method, kind in SYSTEMS.items():
+    for method in SYSTEMS:
         if method in METHODS:
             continue
-        variant = VARIANTS.get((name, method))
-        labels = {method: name if name in kind.presets else None, **({variant.label: variant.preset} if variant else {})}
-        for label, preset in labels.items():
+        for label, preset in presets(name, method).items():
             held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
-            settings: dict[str, Any] = {"updates": UPDATES[name], **held, **settings_for(method, preset)}
+            settings: dict[str, Any] = {**settings_for(method, preset), **held}
             settings |= {"updates": FEWER[method]} if method in FEWER else {}
             config = replace(benchmark.base, **settings)
             runs.append(Run(f"{name}/systems/{label}/0", config, benchmark.questions))
@@ -61,11 +58,9 @@ def systems(name: str) -> list[Run]:
 
 def row(results: Path, name: str, method: str, norm: str) -> list[float | None]:
     """A system's figure in every column, in percent; None where it has none."""
-    variant = VARIANTS.get((name, method))
     cells: list[float | None] = []
     for task in COLUMNS[name]:
-        label = variant.label if variant and variant.of in task else method
-        found = runs_of(results, name, label)
+        found = runs_of(results, name, label_for(name, method, task))
         has_it = bool(found) and task in found[0]["test"][norm]
         cells.append(means(found, norm, [task])[0] if has_it else None)
     return cells
@@ -88,8 +83,10 @@ def systems_table(results: Path, name: str, norm: str) -> str | None:
             if cells is not None:
                 told = ("–" if each is None else f"{each:.{DIGITS[name]}f}" for each in cells)
                 body.append([f"{TITLES[method]}, {label}", *told])
-        if method in FEWER and (asked := SYSTEMS[method].presets.get(name, {}).get("updates")):
-            fewer.append(f"{TITLES[method]} was trained for {FEWER[method]:,} of its paper's {asked:,} updates.")
+        if method in FEWER:
+            asked = SYSTEMS[method].presets[name].get("updates")
+            of = f" of its paper's {asked:,}" if asked else ""
+            fewer.append(f"{TITLES[method]} was trained for {FEWER[method]:,}{of} updates.")
     if not body:
         return None
     table = markdown(["", *COLUMNS[name]], body)

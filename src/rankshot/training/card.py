@@ -10,7 +10,7 @@ from typing import Any
 from rankshot import __version__
 from rankshot.data.loading import TERMS
 from rankshot.files import write_whole
-from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_json, read_notes
+from rankshot.models.pretrained import CONFIG, NETWORKS, WEIGHTS, described_in, read_json, read_notes
 
 from .config import TrainConfig
 
@@ -47,11 +47,14 @@ EMBEDS = (
     "An embedding network: images of one class come out near each other, also of classes that it has never seen.",
     "embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine",
 )
+RULES = (
+    "An embedding network with a rule of its own to classify by, also among classes that it has never seen.",
+    "embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); model.class_scores tells classes",
+)
 ANSWERS = (
     "A network that learns a few-shot task anew from its labelled images, also of classes that it has never seen.",
     "scores = model.answer(support, labels, queries)  # images float (…, {channels}, H, W), labels from 0",
 )
-ANSWERING = ("maml", "meta-lstm")
 
 
 def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
@@ -65,7 +68,8 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
         measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
     channels = network.get("embedder", network).get("in_channels", "C")
-    what, use = ANSWERS if network["name"] in ANSWERING else EMBEDS
+    kind = NETWORKS.get(network["name"])
+    what, use = ANSWERS if hasattr(kind, "answer") else RULES if hasattr(kind, "class_scores") else EMBEDS
     text = TEXT.format(
         name=network["name"],
         place=place,

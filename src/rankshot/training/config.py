@@ -86,7 +86,7 @@ class TrainConfig:
     """Of the first weights, the batches and the validation episodes."""
 
     validate_every: int = 100
-    """Updates between two validations on held-out classes; the best model by mAP is kept. 0: never, the last is kept."""
+    """Updates between two validations on held-out classes; the best model is kept. 0: never, the last is kept."""
     validation_ways: tuple[int, ...] | None = None
     """Classes of a validation episode; the largest decides which model is best. None: 5 and 20, or as many as there are."""
     validation_shots: tuple[int, ...] = (1,)

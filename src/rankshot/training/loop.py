@@ -62,7 +62,10 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         raise ValueError(f"{error} (batch_classes is {config.batch_classes}, batch_size {config.batch_size})") from None
     model, method = model.to(device).train(), method.to(device)
     method.precision = precision
-    tasks = [task for task in validation_tasks(config, held_out) if fewshot.can_answer(model, task)]
+    if not method.mixed and config.precision == "bfloat16":
+        raise ValueError(f"{config.method} computes in float32 alone: set precision to 'auto' or 'float32'")
+    tasks = validation_tasks(config, held_out, model)
+    decisive = method.decisive(tasks)
     optimiser = adam(model, method, config.first_learning_rate, device)
     average = Average(model, config.average) if config.average else None
     tensors = live_tensors(model, method, optimiser, average)
@@ -123,10 +126,11 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                         results = fewshot.evaluate(
                             model, held_out, tasks, config.validation_episodes, config.seed, config.norm, held_out_pixels
                         )
-                    is_best = results[-1].mean > standing.best
+                    judged = results[decisive].mean
+                    is_best = judged > standing.best
                     means = fewshot.summary(results)
                     if is_best:
-                        standing = replace(standing, best=results[-1].mean, best_update=done)
+                        standing = replace(standing, best=judged, best_update=done)
                         run_folder.save_model(folder, candidate, done, means)
                     metrics.write({"update": done, "validation": means, "best": is_best})
                     progress.validated(done, results, is_best)
@@ -174,16 +178,20 @@ def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tens
     return images.pixels().to(device), torch.from_numpy(images.labels).to(device)
 
 
-def validation_tasks(config: TrainConfig, images: data.ImageSet | None) -> list[fewshot.Task]:
-    """Classification and retrieval of every way; the last one decides which model is best."""
+def validation_tasks(config: TrainConfig, images: data.ImageSet | None, model: object = None) -> list[fewshot.Task]:
+    """Classification and retrieval of every way, as far as the model can answer."""
     if images is None:
         return []
     if len(images.classes) < 2:
         raise ValueError(
             f"{config.data} has a single validation class: to train without validation, set validate_every to 0"
         )
-    ways = config.validation_ways or {min(way, len(images.classes)) for way in WAYS}
-    return fewshot.tasks_for(images, ways, config.validation_shots)
+    most = min(len(images.classes), getattr(model, "most_ways", len(images.classes)))
+    ways = config.validation_ways or {min(way, most) for way in WAYS}
+    tasks = fewshot.tasks_for(images, ways, config.validation_shots)
+    if not any(fewshot.can_answer(model, task) for task in tasks):
+        raise ValueError(f"validation_ways {ways}: this network was made for tasks of up to {most} classes")
+    return [task for task in tasks if fewshot.can_answer(model, task)]
 
 
 def given_for(config: TrainConfig, shape: tuple[int, ...], classes: int) -> Given:

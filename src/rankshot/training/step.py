@@ -42,6 +42,8 @@ class Step:
         pixels = augmented(self.images[indices].float() / 255, self.augment, noise)
         loss, embeddings = self.method.learn(self.model, pixels, self.labels[indices])
         loss.backward()  # type: ignore[no-untyped-call]
+        if self.method.clip is not None:
+            nn.utils.clip_grad_norm_([*self.model.parameters(), *self.method.parameters()], self.method.clip)
         self.optimiser.step()
         if self.average is not None:
             self.average.update()
