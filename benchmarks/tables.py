@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from rankshot.methods import SYSTEMS
 from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.plan import BENCHMARKS
@@ -267,8 +269,25 @@ def cost_of_systems() -> str:
     )
 
 
+def options_of_systems() -> str:
+    """What --options and --preset take, by every system."""
+    rows = [
+        [
+            f"`{name}`",
+            ", ".join(f"`{each.name}={each.default}`".lower() for each in fields(each_system.Options)) or "–",
+            ", ".join(f"`{preset}`" for preset in each_system.presets),
+        ]
+        for name, each_system in SYSTEMS.items()
+    ]
+    return "\n".join(
+        ["| `--method` | `--options`, and their defaults | `--preset` |", "|---|---|---|"]
+        + [f"| {' | '.join(row)} |" for row in rows]
+    )
+
+
 SECTIONS = {
     "paper": paper,
+    "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),
     "systems_cost": cost_of_systems,

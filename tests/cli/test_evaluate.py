@@ -130,3 +130,22 @@ def test_a_method_of_one_s_own_needs_its_file(folder, tmp_path, capsys):
     (run / "config.json").write_text(settings)
     assert main(["evaluate", str(run)]) == 1
     assert "unknown method 'centre': there is 'map-dlm'" in capsys.readouterr().err
+
+
+def test_images_with_other_channels(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", "conv4-cub", "--data", "glyphs", "--episodes", "5"]) == 1
+    assert "conv4-cub takes images of 3 channels; those of glyphs have 1" in capsys.readouterr().err
+
+
+def test_what_cannot_be_written_is_still_told(folder, tmp_path, capsys, monkeypatch):
+    from rankshot.report import measured
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "evaluation.json")
+
+    monkeypatch.setattr(measured, "write_whole", full)
+    assert main(["evaluate", str(folder), "--episodes", "5"]) == 1
+    told = capsys.readouterr()
+    assert "1-shot 5-way" in told.out
+    assert "No space left on device" in told.err

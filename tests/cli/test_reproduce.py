@@ -1,5 +1,6 @@
 """`rankshot reproduce`: what there is to do, tables from what is there, and what can be wrong. Long runs are not tests."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -70,3 +71,52 @@ def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatc
     path = tmp_path / "results" / "omniglot/paper/map-dlm/0.json"
     assert main(["reproduce", "--again", str(path), *places]) == 0
     assert "+0.00" in capsys.readouterr().out
+
+
+def test_lists_that_contradict(capsys):
+    for options, complaint in (
+        (["omniglot", "--list", "--tables"], "--list only tells what runs there are"),
+        (["omniglot", "--trials", "--systems"], "different lists of runs"),
+        (["cub", "--systems", "--list"], "there are no --systems runs of cub"),
+    ):
+        assert main(["reproduce", *options]) == 1
+        assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"test": {}}, "is damaged: 'test' should hold a mean and an interval of every task"),
+        ({"test": None}, "is damaged"),
+        ({"test": {"running": {"1-shot 5-way": {"mean": None, "interval": 0.1}}, "batch": {}}}, "is damaged"),
+        ({"config": "x"}, "there is no object 'config' in it"),
+        ({"config": {"filters": 8}}, "was made with other settings"),
+    ],
+    ids=str,
+)
+def test_tables_from_damaged_records(change, complaint, tmp_path, capsys):
+    place = tmp_path / "omniglot" / "paper" / "map-dlm"
+    place.mkdir(parents=True)
+    record = json.loads((RESULTS / "omniglot/paper/map-dlm/0.json").read_text())
+    (place / "0.json").write_text(json.dumps({**record, **change}))
+    assert main(["reproduce", "--tables", "--results", str(tmp_path)]) == 1
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "tables.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"name": "../../escape"}, "its name '../../escape' leads elsewhere"),
+        ({"name": "/escape"}, "leads elsewhere"),
+        ({"questions": {"foo": 1}}, "'questions' should hold"),
+        ({"questions": "x"}, "'questions' should hold"),
+    ],
+    ids=str,
+)
+def test_again_from_damaged_records(change, complaint, tmp_path, capsys):
+    record = json.loads((RESULTS / "omniglot/paper/map-dlm/0.json").read_text())
+    (tmp_path / "0.json").write_text(json.dumps({**record, **change}))
+    assert main(["reproduce", "--again", str(tmp_path / "0.json"), "--runs", str(tmp_path / "runs")]) == 1
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()

@@ -35,6 +35,9 @@ def test_files_that_bring_nothing(tmp_path):
     for files in (["empty.py"], [EXAMPLE, "empty.py"]):
         with pytest.raises(ValueError, match=r"empty\.py registers no method: decorate a class"):
             load_systems([tmp_path / each for each in files])
+    (tmp_path / "broken.py").write_text("x = = 1")
+    with pytest.raises(ValueError, match=r"broken\.py cannot be run: SyntaxError: invalid syntax \(.*line 1\)"):
+        load_systems([tmp_path / "broken.py"])
     assert load_systems([EXAMPLE]) == load_systems([EXAMPLE]) == ["centre"]
     (tmp_path / "thief.py").write_text(EXAMPLE.read_text())
     with pytest.raises(ValueError, match=r"there is a method 'centre' already, in .*own_method\.py"):

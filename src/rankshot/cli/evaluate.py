@@ -67,8 +67,9 @@ def main(arguments: Sequence[str]) -> int:
     columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
     for folder, name in zip(runs, report.names_of(runs), strict=True):
         columns.append(report.measure(folder, protocol, name))
-        report.record(columns[-1], protocol)
-    print(report.text_table(columns))
+    print(report.text_table(columns), flush=True)  # first: what cannot be written is not lost
+    for each in columns:
+        report.record(each, protocol)
     path = report.place_of_report(runs[0]) / "report.html"
     report.write_report(path, columns, protocol)
     print(f"\n{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")

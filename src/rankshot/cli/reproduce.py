@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +65,8 @@ def main(arguments: Sequence[str]) -> int:
             raise ValueError(f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}")
     if not options.data and (options.trials or options.systems or options.list or not (options.tables or options.again)):
         raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}; or --tables, from what is there")
+    if options.list and (options.tables or options.again):
+        raise ValueError("--list only tells what runs there are: give it without --tables and --again")
     check(options.jobs, options.seconds)
     code = 0
     if options.again is not None:
@@ -74,7 +77,8 @@ def main(arguments: Sequence[str]) -> int:
         runs = [placed(run, options) for some in listed for run in some]
         runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
         if not runs:
-            raise ValueError(f"no run is called {options.only!r}: --list tells what there is")
+            none = f"no run of {' and '.join(names)} is called {options.only!r}: --list tells what there is"
+            raise ValueError(f"there are no --systems runs of {' and '.join(names)}" if options.only == "*" else none)
         if options.list:
             for run in runs:
                 print(f"{'done' if result_of(run, options.results) else '    '}  {run.name}")
@@ -90,6 +94,9 @@ def main(arguments: Sequence[str]) -> int:
             raise FileNotFoundError(
                 f"there is no folder {options.results}: rankshot reproduce {next(iter(BENCHMARKS))} makes it"
             )
+        for name in BENCHMARKS:
+            for run in (*plan(name), *systems(name)):
+                result_of(run, options.results)  # complains about a record of other settings
         write_whole(options.results / "tables.md", all_tables(options.results))
         for path in [options.results / "tables.md", *draw_all(options.results, options.results / "figures")]:
             print(path)
@@ -111,5 +118,7 @@ def run_again(options: Options) -> int:
     run = placed(run_in(options.again), options)
     with counting(run.config.data) as told:
         prepared(run.config.data, options.root, told=told)
-    print(compared(options.again, run, options.runs / "again" / run.name))
+    folder = next(each for n in count(1) if not (each := options.runs / "again" / f"{run.name}-{n}" / "results").exists())
+    print(f"in {folder.parent}; stopped, it goes on there when this is called again", flush=True)
+    print(compared(options.again, run, folder.parent))
     return 0

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"stopped after update {standing.update}; to go on: rankshot train {again}")
         return 130
     print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
-    print(f"next: rankshot evaluate {shlex.quote(str(folder))}")
+    print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
     return 0
 
 

@@ -15,7 +15,10 @@ def load_systems(files: Iterable[Path]) -> list[str]:
     for file in files:
         if not file.is_file():
             raise FileNotFoundError(f"there is no {file}")
-        runpy.run_path(str(file))
+        try:
+            runpy.run_path(str(file))
+        except Exception as error:  # whatever it is, it is in the user's file
+            raise ValueError(f"{file} cannot be run: {type(error).__name__}: {error}") from error
         found = [name for name, where in WHERE.items() if where == str(file)]
         if not found:
             raise ValueError(f"{file} registers no method: decorate a class with rankshot.methods.register")

@@ -22,7 +22,7 @@ from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG, WEIGHTS, read_notes
+from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
 from rankshot.models.shipped import is_shipped, or_shipped
 from rankshot.training import TrainConfig
 from rankshot.training.card import EVALUATION, write_card
@@ -113,7 +113,7 @@ def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) ->
 
 def names_of(folders: Sequence[Path]) -> list[str]:
     """What to call runs in a table: by their method where that tells them apart, else by their folder's name."""
-    methods = [TrainConfig.from_json(folder / CONFIG).method for folder in folders]
+    methods = [folder.name if is_shipped(folder) else TrainConfig.from_json(folder / CONFIG).method for folder in folders]
     for names in (methods, [folder.resolve().name for folder in folders]):
         if len(set(names)) == len(folders):
             return names
@@ -122,6 +122,12 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 
 def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
     """The best network of a run."""
+    network = described_in(folder)
+    takes, has = network.get("embedder", network).get("in_channels"), protocol.images.images.shape[1]
+    if takes not in (None, has):
+        raise ValueError(
+            f"{name} takes images of {takes} channel{'s' * (takes != 1)}, and those of {protocol.data} have {has}"
+        )
     return _measured(name, from_pretrained(folder), protocol, folder)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import torch
@@ -156,12 +156,17 @@ def run_in(path: Path) -> Run:
     """The run that a json tells about, to be run again."""
     record = read_json(path)
     config = TrainConfig.from_settings(settings_in(record, path), path)
+    name = PurePosixPath(str(record.get("name", path.stem)))
+    if name.is_absolute() or ".." in name.parts:
+        raise ValueError(f"{path} is no record of a run: its name {str(name)!r} leads elsewhere")
     asked: dict[str, Any] | None = record.get("questions")
+    if asked is not None and (not isinstance(asked, dict) or asked.keys() != {each.name for each in fields(Questions)}):
+        raise ValueError(f"{path} is no record of a run: 'questions' should hold {asdict(Questions())}")
     as_tuples: dict[str, Any] = {
         name: tuple(each) if isinstance(each, list) else each for name, each in (asked or {}).items()
     }
     return Run(
-        str(record.get("name", path.stem)),
+        str(name),
         config,
         None if asked is None else Questions(**as_tuples),
         bool(record.get("validation")),

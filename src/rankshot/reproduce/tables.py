@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
@@ -30,7 +31,20 @@ def records(results: Path, pattern: str) -> list[Record]:
     for path, each in found.items():
         if not {"config", "test", "curve"} <= each.keys():
             raise ValueError(f"{path} is no record of a run: it should hold 'config', 'test' and 'curve'")
+        _check_figures(path, each)
     return list(found.values())
+
+
+def _check_figures(path: Path, record: Record) -> None:
+    """Of the test, by both norms; a run that was asked nothing has none."""
+    test = record["test"]
+    if test is None and not record.get("questions"):
+        return
+    found = [test.get(norm) for norm in NORMS] if isinstance(test, dict) else [None]
+    for tasks in found:
+        figures = [figure for each in tasks.values() for figure in each.values()] if isinstance(tasks, dict) else [None]
+        if not all(type(figure) is float and math.isfinite(figure) for figure in figures):
+            raise ValueError(f"{path} is damaged: 'test' should hold a mean and an interval of every task, by both norms")
 
 
 def norm_of(results: Path, name: str) -> str | None:

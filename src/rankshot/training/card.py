@@ -33,6 +33,8 @@ model = rankshot.from_pretrained("{place}")
 {use}
 ```
 
+{images}
+
 {measured}
 ## Training data
 
@@ -43,6 +45,12 @@ model = rankshot.from_pretrained("{place}")
 {settings}
 """
 
+INPUTS = {
+    "glyphs": "Images of 28x28 pixels, ink 1 on 0.",
+    "omniglot": "Images of 28x28 pixels, ink 1 on 0: photographs of dark ink on white paper must be inverted.",
+    "mini-imagenet": "Photographs of 84x84 pixels, in colour.",
+    "cub": "Photographs of 64x64 pixels, in colour, cut to the bird.",
+}
 EMBEDS = (
     "An embedding network: images of one class come out near each other, also of classes that it has never seen.",
     "embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine",
@@ -82,6 +90,7 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         version=notes.get("rankshot", __version__),
         which="the best by validation so far" if config.validate_every else "the last",
         measured=measured,
+        images=INPUTS.get(config.data, "Images as those that it was trained on: colours, size and background count."),
         terms=TERMS.get(config.data, "Images of the person who trained it; whoever passes the weights on answers for them"),
         settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in config.to_json().items()),
     )

@@ -55,8 +55,8 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     held_out_pixels = None if held_out is None else on_device(held_out, device)[0]
     check_augmentations(config.augment, images.images.shape[1:])
     given = given_for(config, images.images.shape[1:], len(images.classes))
+    model, method = first_weights(config, given)
     try:
-        model, method = first_weights(config, given)
         sampler = method.sampler(labels, given, config.seed)
     except ValueError as error:
         raise ValueError(f"{error} (batch_classes is {config.batch_classes}, batch_size {config.batch_size})") from None
