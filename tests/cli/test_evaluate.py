@@ -135,7 +135,7 @@ def test_a_method_of_one_s_own_needs_its_file(folder, tmp_path, capsys):
 def test_images_with_other_channels(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", "conv4-cub", "--data", "glyphs", "--episodes", "5"]) == 1
-    assert "conv4-cub takes images of 3 channels; those of glyphs have 1" in capsys.readouterr().err
+    assert "conv4-cub takes images of 3 channels, and those of glyphs have 1" in capsys.readouterr().err
 
 
 def test_what_cannot_be_written_is_still_told(folder, tmp_path, capsys, monkeypatch):

@@ -34,7 +34,7 @@ def test_tables(tmp_path, capsys):
     [
         ([], "say what to reproduce: omniglot, mini-imagenet, cub; or --tables"),
         (["cifar"], "unknown data set 'cifar': the paper has 'omniglot', 'mini-imagenet', 'cub'"),
-        (["cub", "--only", "nothing"], "no run is called 'nothing': --list tells what there is"),
+        (["cub", "--only", "nothing"], "no run of cub is called 'nothing': --list tells what there is"),
         (["--again", "nowhere.json"], "nowhere.json: No such file or directory"),
         (["mini-imagenet"], "mini-imagenet is not prepared yet."),
         (["--tables", "--results", "none"], "there is no folder none: rankshot reproduce omniglot makes it"),
