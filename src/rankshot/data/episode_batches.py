@@ -7,6 +7,8 @@ from torch import Tensor
 
 from rankshot.randomness import generator_for
 
+from .members import Members
+
 
 class EpisodeSampler:
     """Batches of `tasks` episodes, each of `way` classes with `per_class` images, drawn without replacement.
@@ -20,29 +22,22 @@ class EpisodeSampler:
     """
 
     def __init__(self, labels: Tensor, way: int, per_class: int, tasks: int = 1, *, seed: int = 0) -> None:
-        self.device = labels.device
-        classes, labels, counts = torch.unique(labels.cpu(), return_inverse=True, return_counts=True)
-        if not 2 <= way <= len(classes):
-            raise ValueError(f"an episode must have 2 to {len(classes)} classes, as many as there are, got {way}")
-        if not 2 <= per_class <= int(counts.min()):
-            most = int(counts.min())
-            raise ValueError(f"an episode takes 2 to {most} images a class, as many as the smallest has, got {per_class}")
+        self.device, self.members = labels.device, Members(labels)
+        classes, smallest = len(self.members.classes), int(self.members.counts.min())
+        if not 2 <= way <= classes:
+            raise ValueError(f"an episode must have 2 to {classes} classes, as many as there are, got {way}")
+        if not 2 <= per_class <= smallest:
+            raise ValueError(
+                f"an episode takes 2 to {smallest} images a class, as many as the smallest has, got {per_class}"
+            )
         if tasks < 1:
             raise ValueError(f"a batch has one task or more, got {tasks}")
         self.way, self.per_class, self.tasks, self.seed = way, per_class, tasks, seed
-        place = torch.arange(int(counts.max()))
-        starts = counts.cumsum(0) - counts
-        by_class = labels.argsort(stable=True)
-        self.members = by_class[(starts[:, None] + place).clamp(max=len(labels) - 1)]  # past a class's end anything
-        self.past_the_end = place >= counts[:, None]
 
     def draw(self, number: int) -> Tensor:
         """(tasks * way * per_class,) int64 on the labels' device, drawn on the CPU as all batches are."""
-        generator = generator_for(self.seed, number)
-        classes = torch.rand(self.tasks, len(self.members), generator=generator).topk(self.way).indices.flatten()
-        keys = torch.rand(len(classes), self.members.shape[1], generator=generator)
-        which = keys.masked_fill_(self.past_the_end[classes], -1.0).topk(self.per_class).indices
-        return self.members[classes].gather(1, which).flatten().to(self.device, non_blocking=True)
+        drawn = self.members.draw(self.tasks, self.way, self.per_class, generator_for(self.seed, number))
+        return drawn.flatten().to(self.device, non_blocking=True)
 
 
 class ImageSampler:

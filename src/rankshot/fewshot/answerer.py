@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from rankshot.losses.unit import unit_vectors
+from rankshot.ranking.checks import computable
 
 from .rules import class_scores
 from .tasks import Classification, Task
@@ -72,7 +73,7 @@ def embed(model: nn.Module, images: Tensor) -> Tensor:
     A network with a rule of its own (`Ruling`) gets its embeddings as they are.
     """
     with torch.no_grad():
-        return model(images).float() if isinstance(model, Ruling) else unit_vectors(model(images))
+        return computable(model(images)) if isinstance(model, Ruling) else unit_vectors(model(images))
 
 
 def check_norm(norm: str) -> None:

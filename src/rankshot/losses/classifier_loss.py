@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
-from .checks import check_positive, checked_batch
+from .batch_loss import BatchLoss
+from .checks import check_positive
 from .unit import unit_vectors
 
 
-class ClassifierLoss(nn.Module):
+class ClassifierLoss(BatchLoss):
     """Which of the training classes is it? Cross-entropy of a linear layer, or of cosines.
 
     What it optimises: the softmax over weight_c . x + bias_c, or with `cosine` over scale * cos(weight_c, x) (Chen et al.,
@@ -23,6 +23,7 @@ class ClassifierLoss(nn.Module):
     | embeddings | (B, D) | float of any precision        |
     | labels     | (B,)   | integers from 0 to classes - 1 |
 
+    >>> import torch
     >>> ClassifierLoss(dimensions=2, classes=3)(torch.eye(2), torch.tensor([2, 0])).shape
     torch.Size([])
     """
@@ -32,12 +33,9 @@ class ClassifierLoss(nn.Module):
         self.head = nn.Linear(dimensions, classes, bias=not cosine)
         self.cosine, self.scale = cosine, check_positive("scale", scale)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            values = embeddings.to(self.head.weight.dtype)
-            if self.cosine:
-                logits = self.scale * unit_vectors(values) @ unit_vectors(self.head.weight).T
-            else:
-                logits = self.head(values)
-            return nn.functional.cross_entropy(logits, labels)
+    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        values = embeddings.to(self.head.weight.dtype)
+        return nn.functional.cross_entropy(self._by_cosine(values) if self.cosine else self.head(values), labels)
+
+    def _by_cosine(self, values: Tensor) -> Tensor:
+        return self.scale * unit_vectors(values) @ unit_vectors(self.head.weight).T

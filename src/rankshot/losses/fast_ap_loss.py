@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rankshot.ranking.pool import relevance_of
 
-from .checks import checked_batch
+from .batch_loss import BatchLoss
 from .unit import squared_distances
 
 LARGEST = 4.0  # squared distance of two unit vectors
 
 
-class FastAPLoss(nn.Module):
+class FastAPLoss(BatchLoss):
     """Average precision as if all items of one bin of distances shared a place.
 
     What it optimises: 1 - AP, with AP = 1/P sum_b h+_b H+_b / H_b: h+ how many relevant items each bin has, H+ and H how
@@ -38,19 +38,17 @@ class FastAPLoss(nn.Module):
             raise ValueError(f"bins must be a whole number of at least 1, got {bins!r}")
         self.bins = bins
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            distances = squared_distances(embeddings)
-            relevance, valid = relevance_of(labels)
-            centres = torch.linspace(0.0, LARGEST, self.bins + 1, dtype=distances.dtype, device=distances.device)
-            share = (1 - (distances[..., None] - centres).abs() * self.bins / LARGEST).clamp(min=0)  # of each bin
-            relevant, everyone = ((share * mask[..., None]).sum(1) for mask in (relevance, valid))
-            up_to, all_up_to = relevant.cumsum(-1), everyone.cumsum(-1)
-            n_relevant = relevance.sum(-1)
-            precision = (relevant * up_to / all_up_to.clamp(min=1e-9)).sum(-1) / n_relevant.clamp(min=1)
-            rankable = (n_relevant > 0) & (n_relevant < valid.sum(-1))
-            return ((1 - precision) * rankable).sum() / rankable.sum().clamp(min=1)
+    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        distances = squared_distances(embeddings)
+        relevance, valid = relevance_of(labels)
+        centres = torch.linspace(0.0, LARGEST, self.bins + 1, dtype=distances.dtype, device=distances.device)
+        share = (1 - (distances[..., None] - centres).abs() * self.bins / LARGEST).clamp(min=0)  # of each bin
+        relevant, everyone = ((share * mask[..., None]).sum(1) for mask in (relevance, valid))
+        up_to, all_up_to = relevant.cumsum(-1), everyone.cumsum(-1)
+        n_relevant = relevance.sum(-1)
+        precision = (relevant * up_to / all_up_to.clamp(min=1e-9)).sum(-1) / n_relevant.clamp(min=1)
+        rankable = (n_relevant > 0) & (n_relevant < valid.sum(-1))
+        return ((1 - precision) * rankable).sum() / rankable.sum().clamp(min=1)
 
     def extra_repr(self) -> str:
         return f"bins={self.bins}"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rankshot.ranking.pool import relevance_of
 
-from .checks import check_positive, checked_batch
+from .batch_loss import BatchLoss
+from .checks import check_positive
 from .unit import squared_distances
 
 
-class LMNNLoss(nn.Module):
+class LMNNLoss(BatchLoss):
     """Draws each image's nearest neighbours of its class to it, and pushes out who of another class comes as near.
 
     What it optimises: (1 - push) sum_j d(i, j) + push sum_{j, l} [margin + d(i, j) - d(i, l)]_+, with squared distances of
@@ -39,20 +40,18 @@ class LMNNLoss(nn.Module):
         self.neighbours, self.push = neighbours, push
         self.margin = check_positive("margin", margin)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            distances = squared_distances(embeddings)
-            relevance, valid = relevance_of(labels)
-            nearest, which = distances.masked_fill(~relevance, torch.inf).topk(
-                min(self.neighbours, len(labels)), largest=False, sorted=False
-            )
-            is_target = relevance.gather(1, which)  # a small class has fewer
-            target = nearest.where(is_target, 0.0)
-            intrudes = (valid & ~relevance)[:, None, :] & is_target[:, :, None]
-            push = (self.margin + target[:, :, None] - distances[:, None, :]).where(intrudes, 0.0).clamp(min=0)
-            lost = (1 - self.push) * target.sum(-1) + self.push * push.sum((-2, -1))
-            return lost.sum() / relevance.any(-1).sum().clamp(min=1)
+    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        distances = squared_distances(embeddings)
+        relevance, valid = relevance_of(labels)
+        nearest, which = distances.masked_fill(~relevance, torch.inf).topk(
+            min(self.neighbours, len(labels)), largest=False, sorted=False
+        )
+        is_target = relevance.gather(1, which)  # a small class has fewer
+        target = nearest.where(is_target, 0.0)
+        intrudes = (valid & ~relevance)[:, None, :] & is_target[:, :, None]
+        push = (self.margin + target[:, :, None] - distances[:, None, :]).where(intrudes, 0.0).clamp(min=0)
+        lost = (1 - self.push) * target.sum(-1) + self.push * push.sum((-2, -1))
+        return lost.sum() / relevance.any(-1).sum().clamp(min=1)
 
     def extra_repr(self) -> str:
         return f"neighbours={self.neighbours}, margin={self.margin:g}, push={self.push:g}"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rankshot.ranking.pool import relevance_of
 
-from .checks import check_positive, checked_batch
+from .batch_loss import BatchLoss
+from .checks import check_positive
 from .unit import unit_vectors
 
 
-class NCALoss(nn.Module):
+class NCALoss(BatchLoss):
     """Every image picks a neighbour at random, the nearer the likelier: the chance that it is one of its own class.
 
     What it optimises: -log sum_{j of i's class} p_ij, with p_ij the softmax over j of -|u_i - u_j|^2 / temperature, for
@@ -33,16 +34,14 @@ class NCALoss(nn.Module):
         super().__init__()
         self.temperature = check_positive("temperature", temperature)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            unit = unit_vectors(embeddings)
-            scores = (2 * unit @ unit.T - 2) / self.temperature  # |u - v|^2 = 2 - 2 u.v
-            relevance, valid = relevance_of(labels)
-            chances = scores.masked_fill(~valid, -torch.inf).log_softmax(-1)
-            alone = ~relevance.any(-1, keepdim=True)
-            right = chances.masked_fill(~relevance & ~alone, -torch.inf).logsumexp(-1)
-            return -right.masked_fill(alone.squeeze(-1), 0.0).sum() / (~alone).sum().clamp(min=1)
+    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        unit = unit_vectors(embeddings)
+        scores = (2 * unit @ unit.T - 2) / self.temperature  # |u - v|^2 = 2 - 2 u.v
+        relevance, valid = relevance_of(labels)
+        chances = scores.masked_fill(~valid, -torch.inf).log_softmax(-1)
+        alone = ~relevance.any(-1, keepdim=True)
+        right = chances.masked_fill(~relevance & ~alone, -torch.inf).logsumexp(-1)
+        return -right.masked_fill(alone.squeeze(-1), 0.0).sum() / (~alone).sum().clamp(min=1)
 
     def extra_repr(self) -> str:
         return f"temperature={self.temperature:g}"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rankshot.ranking.pool import relevance_of
 
-from .checks import check_positive, checked_batch
+from .batch_loss import BatchLoss
+from .checks import check_positive
 from .unit import unit_vectors
 
 
-class SmoothAPLoss(nn.Module):
+class SmoothAPLoss(BatchLoss):
     """Average precision with every comparison of two scores softened to a sigmoid.
 
     What it optimises: 1 - AP, where "item j stands above item i" counts sigmoid((s_j - s_i) / temperature) instead of 0 or
@@ -36,12 +37,8 @@ class SmoothAPLoss(nn.Module):
         super().__init__()
         self.temperature = check_positive("temperature", temperature)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            return self._loss(unit_vectors(embeddings), labels)
-
-    def _loss(self, unit: Tensor, labels: Tensor) -> Tensor:
+    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        unit = unit_vectors(embeddings)
         scores = unit @ unit.T / self.temperature
         relevance, valid = relevance_of(labels)
         above = torch.sigmoid(scores[:, None, :] - scores[:, :, None])  # [query, item, other]: is the other above?

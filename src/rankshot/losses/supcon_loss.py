@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rankshot.ranking.pool import relevance_of
 
-from .checks import check_positive, checked_batch
+from .batch_loss import BatchLoss
+from .checks import check_positive
 from .unit import unit_vectors
 
 
-class SupConLoss(nn.Module):
+class SupConLoss(BatchLoss):
     """Each image of one's class is to be picked out of all others, one at a time.
 
     What it optimises: -mean_{j of i's class} log p_ij, with p_ij the softmax over j of cos(i, j) / temperature: the mean
@@ -32,15 +33,13 @@ class SupConLoss(nn.Module):
         super().__init__()
         self.temperature = check_positive("temperature", temperature)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            unit = unit_vectors(embeddings)
-            relevance, valid = relevance_of(labels)
-            chances = (unit @ unit.T / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)
-            n_relevant = relevance.sum(-1)
-            right = chances.masked_fill(~relevance, 0.0).sum(-1) / n_relevant.clamp(min=1)
-            return -right.sum() / (n_relevant > 0).sum().clamp(min=1)
+    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        unit = unit_vectors(embeddings)
+        relevance, valid = relevance_of(labels)
+        chances = (unit @ unit.T / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)
+        n_relevant = relevance.sum(-1)
+        right = chances.masked_fill(~relevance, 0.0).sum(-1) / n_relevant.clamp(min=1)
+        return -right.sum() / (n_relevant > 0).sum().clamp(min=1)
 
     def extra_repr(self) -> str:
         return f"temperature={self.temperature:g}"

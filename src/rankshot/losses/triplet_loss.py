@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rankshot.ranking.pool import relevance_of
 
-from .checks import check_positive, checked_batch
+from .batch_loss import BatchLoss
+from .checks import check_positive
 from .unit import squared_distances
 
 
-class TripletLoss(nn.Module):
+class TripletLoss(BatchLoss):
     """Of each pair of one class, the second image is to be nearer to the first than any of another class, by a margin.
 
     What it optimises: [margin + d(a, p) - d(a, n)]_+ over all pairs (a, p) of one class, with squared distances of unit
@@ -33,20 +34,18 @@ class TripletLoss(nn.Module):
         super().__init__()
         self.margin = check_positive("margin", margin)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        with torch.autocast(embeddings.device.type, enabled=False):
-            distances = squared_distances(embeddings)
-            relevance, valid = relevance_of(labels)
-            irrelevant = valid & ~relevance
-            # [anchor, positive, other]: of another class, and farther than the positive
-            farther = irrelevant[:, None, :] & (distances[:, None, :] > distances[:, :, None])
-            semi_hard = distances[:, None, :].masked_fill(~farther, torch.inf).amin(-1)
-            farthest = distances.masked_fill(~irrelevant, -torch.inf).amax(-1, keepdim=True)
-            negative = torch.where(farther.any(-1), semi_hard, farthest)
-            pairs = relevance & irrelevant.any(-1, keepdim=True)
-            lost = (self.margin + distances - negative).where(pairs, 0.0).clamp(min=0)
-            return lost.sum() / pairs.sum().clamp(min=1)
+    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        distances = squared_distances(embeddings)
+        relevance, valid = relevance_of(labels)
+        irrelevant = valid & ~relevance
+        # [anchor, positive, other]: of another class, and farther than the positive
+        farther = irrelevant[:, None, :] & (distances[:, None, :] > distances[:, :, None])
+        semi_hard = distances[:, None, :].masked_fill(~farther, torch.inf).amin(-1)
+        farthest = distances.masked_fill(~irrelevant, -torch.inf).amax(-1, keepdim=True)
+        negative = torch.where(farther.any(-1), semi_hard, farthest)
+        pairs = relevance & irrelevant.any(-1, keepdim=True)
+        lost = (self.margin + distances - negative).where(pairs, 0.0).clamp(min=0)
+        return lost.sum() / pairs.sum().clamp(min=1)
 
     def extra_repr(self) -> str:
         return f"margin={self.margin:g}"

@@ -14,7 +14,7 @@ from rankshot.losses.checks import check_positive
 from rankshot.losses.classifier_loss import ClassifierLoss
 from rankshot.losses.unit import unit_vectors
 
-from .method import Description, Given, options_of, register
+from .method import Description, Given, register
 from .nearest import Classifying
 from .ruled import RuledNetwork, network
 
@@ -70,5 +70,5 @@ class BaselinePlus(Classifying):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        options = options_of(cls, given.settings.get("options", ()))
+        options = cls.options_in(given)
         return {"name": "baseline++", "embedder": given.embedder, "passes": options.passes, "rate": options.rate}

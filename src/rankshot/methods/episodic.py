@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from rankshot.ranking.checks import computable
+
 from .method import Given, Method, Sampler
 
 
@@ -46,7 +48,7 @@ class Episodic(Method):
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         embeddings = self.embed(model, images)
         with torch.autocast(images.device.type, enabled=False):
-            support, queries = self.split(embeddings.float() if embeddings.dtype != torch.float64 else embeddings)
+            support, queries = self.split(computable(embeddings))
             rule: Any = model
             scores = rule.class_scores(support, queries.flatten(1, 2))
             return self.cross_entropy(scores), embeddings

@@ -36,6 +36,13 @@ class Learner(nn.Module):
     def weights(self) -> dict[str, Tensor]:
         return dict(self.named_parameters())
 
+    def way_of(self, labels: Tensor) -> int:
+        """How many classes a task has, by its labels."""
+        way = int(labels.max()) + 1
+        if way > self.way:
+            raise ValueError(f"this network was made for tasks of up to {self.way} classes, got {way}")
+        return way
+
     def logits(
         self, weights: Weights, images: Tensor, way: int, known: Statistics | None = None
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:

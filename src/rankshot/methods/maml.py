@@ -14,7 +14,7 @@ from rankshot.losses.checks import check_positive
 
 from .episodic import Episodic
 from .learner import Learner, Weights
-from .method import Description, Given, options_of, register
+from .method import Description, Given, register
 from .ruled import network
 
 
@@ -44,9 +44,7 @@ class AdaptingNetwork(nn.Module):
         return weights
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
-        way = int(support_y.max()) + 1
-        if way > self.most_ways:
-            raise ValueError(f"this network was made for tasks of up to {self.most_ways} classes, got {way}")
+        way = self.learner.way_of(support_y)
         with torch.no_grad():
             weights = self.adapted(support_x, support_y, way, self.steps, first_order=True)
             return self.learner.logits(weights, query_x, way)[0]
@@ -115,7 +113,7 @@ class MAML(Episodic):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        options = options_of(cls, given.settings.get("options", ()))
+        options = cls.options_in(given)
         return {
             "name": "maml",
             "embedder": given.embedder,

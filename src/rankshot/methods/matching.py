@@ -96,7 +96,5 @@ class FullContextMatching(Matching):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        from .method import options_of
-
-        reads = options_of(cls, given.settings.get("options", ())).reads
+        reads = cls.options_in(given).reads
         return {"name": "matching-fce", "embedder": given.embedder, "dimensions": given.dimensions, "reads": reads}

@@ -13,7 +13,7 @@ from rankshot.losses.checks import check_positive
 from rankshot.losses.unit import unit_vectors
 
 from .episodic import Episodic
-from .method import Description, Given, options_of, register
+from .method import Description, Given, register
 from .ruled import RuledNetwork, network
 
 EMPTY = -1
@@ -103,7 +103,7 @@ class WithMemory(Episodic):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        slots = options_of(cls, given.settings.get("options", ())).slots
+        slots = cls.options_in(given).slots
         return {"name": "memory", "embedder": given.embedder, "slots": slots}
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .episodic import Episodic
 from .learner import Learner, Statistics
-from .method import Description, Given, options_of, register
+from .method import Description, Given, register
 from .ruled import network
 
 HIDDEN = 20
@@ -99,9 +99,7 @@ class LearningNetwork(nn.Module):
         return self._named(theta, first), means
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
-        way = int(support_y.max()) + 1
-        if way > self.most_ways:
-            raise ValueError(f"this network was made for tasks of up to {self.most_ways} classes, got {way}")
+        way = self.learner.way_of(support_y)
         with torch.no_grad():
             weights, statistics = self.learned(support_x, support_y, way)
             return self.learner.logits(weights, query_x, way, known=statistics)[0]
@@ -137,7 +135,7 @@ class MetaLSTM(Episodic):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        steps = options_of(cls, given.settings.get("options", ())).steps
+        steps = cls.options_in(given).steps
         if steps < 1:
             raise ValueError(f"steps must be 1 or more, got {steps}")
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -90,7 +90,12 @@ class Method(nn.Module):
             if setting not in self.uses and given.settings.get(setting, usual) != usual:
                 whose = ", ".join(repr(name) for name, each in SYSTEMS.items() if setting in each.uses)
                 raise ValueError(f"{name} has no {setting}: that is for {whose}, got {given.settings[setting]!r}")
-        self.options = options_of(type(self), given.settings.get("options", ()))
+        self.options = self.options_in(given)
+
+    @classmethod
+    def options_in(cls, given: Given) -> Any:
+        """Its own options, as the run has them."""
+        return options_of(cls, given.settings.get("options", ()))
 
     @classmethod
     def network(cls, given: Given) -> Description:
@@ -133,7 +138,7 @@ OF_DATA: dict[str, dict[str, Any]] = {
 
 def register(name: str) -> Callable[[type[Method]], type[Method]]:
     """A class decorator: the system is known by this name then."""
-    file = inspect.stack()[1].filename
+    file = sys._getframe(1).f_code.co_filename
 
     def known(system: type[Method]) -> type[Method]:
         if WHERE.get(name, file) != file:  # the same file may be run again

@@ -10,8 +10,8 @@ from rankshot.losses.two_scales import TwoScalesLoss
 from .method import BORROWED, Given, Method, register
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "omniglot": {"batch_classes": 16, "batch_size": 128, "updates": 18_000},
-    "mini-imagenet": {"batch_classes": 8, "batch_size": 128, "updates": 22_000, "schedule": "step"},
+    "omniglot": {"batch_classes": 16, "batch_size": 128},
+    "mini-imagenet": {"batch_classes": 8, "batch_size": 128, "schedule": "step"},
 }
 
 

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from rankshot import __version__
 from rankshot.data.loading import TERMS
+from rankshot.fewshot import Answerer, Ruling
 from rankshot.files import write_whole
 from rankshot.models.pretrained import CONFIG, NETWORKS, WEIGHTS, described_in, read_json, read_notes
 
@@ -76,8 +79,8 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
         measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
     channels = network.get("embedder", network).get("in_channels", "C")
-    kind = NETWORKS.get(network["name"])
-    what, use = ANSWERS if hasattr(kind, "answer") else RULES if hasattr(kind, "class_scores") else EMBEDS
+    kind = NETWORKS.get(network["name"], nn.Module)
+    what, use = ANSWERS if issubclass(kind, Answerer) else RULES if issubclass(kind, Ruling) else EMBEDS
     text = TEXT.format(
         name=network["name"],
         place=place,

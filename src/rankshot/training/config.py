@@ -73,7 +73,7 @@ class TrainConfig:
     updates: int = 800
     """How many batches to learn from."""
     learning_rate: float | None = None
-    """Adam's, at the beginning. None: the paper's, 0.001 for map-dlm and map-ssvm, 0.1 for siamese."""
+    """Adam's, at the beginning. None: the method's own, 0.001 for most, 0.1 for siamese."""
     schedule: str = "constant"
     """Of the learning rate: constant, step (times `decay` every `decay_every` updates), or cosine (down to 0)."""
     decay: float = 0.75
