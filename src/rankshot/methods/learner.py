@@ -22,7 +22,7 @@ class Learner(nn.Module):
         super().__init__()
         network = build(embedder)
         if not isinstance(network, Conv4):
-            raise ValueError(f"only Conv4 can be learned anew for a task, got {embedder.get('name')!r}")
+            raise ValueError(f"only a plain Conv4 can be learned anew for a task, got {dict(embedder)}")
         if way < 2:
             raise ValueError(f"way must be 2 or more, got {way}")
         self.network, self.head = network, nn.Linear(dimensions, way)

@@ -1,7 +1,8 @@
 """Embedding networks: images in, embeddings out."""
 
 from .conv4 import Conv4
+from .mirrored import Mirrored
 from .pretrained import from_pretrained
 from .shipped import shipped
 
-__all__ = ["Conv4", "from_pretrained", "shipped"]
+__all__ = ["Conv4", "Mirrored", "from_pretrained", "shipped"]

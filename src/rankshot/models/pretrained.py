@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from rankshot.files import write_whole
 
 from .conv4 import Conv4
+from .mirrored import Mirrored
 from .shipped import CONFIG as CONFIG
 from .shipped import folder_of, or_shipped
 
@@ -22,15 +23,16 @@ NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
 
 
 def build(description: Mapping[str, Any]) -> nn.Module:
-    """A network from its description: {"name": "conv4", and what its constructor takes}."""
+    """A network from its description: {"name": "conv4", and what its constructor takes}; "mirror": true for `Mirrored`."""
     options = dict(description)
-    name = options.pop("name", None)
+    name, mirror = options.pop("name", None), options.pop("mirror", False)
     if not isinstance(name, str) or name not in NETWORKS:
         raise ValueError(f"unknown network {name!r}: there is {', '.join(map(repr, NETWORKS))}")
     try:
-        return NETWORKS[name](**options)
+        network = NETWORKS[name](**options)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"a network {name!r} cannot be made from {options}: {error}") from None
+    return Mirrored(network) if mirror else network
 
 
 def described_in(folder: Path) -> dict[str, Any]:

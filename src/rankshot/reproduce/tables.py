@@ -17,7 +17,7 @@ from .plan import BENCHMARKS, METHODS, RECIPES
 from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 
 Record = dict[str, Any]
-WHOSE = {"paper": "the paper's recipe", "best": "our recipe"}
+WHOSE = {"paper": "the paper's recipe", "unmirrored": "our recipe without mirror images", "best": "our recipe"}
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -95,9 +95,16 @@ TRIALS: dict[str, list[Trial]] = {
         dlm(epsilon=0.003, augment=TURN),
         dlm(epsilon=0.003, augment=TURN, wide=1.0),
         dlm(alpha=3.0, augment=TURN),
+        dlm(epsilon=0.001, smoothing=0.02, augment=FLIP, mirror=True),
+        dlm(epsilon=0.003, augment=TURN, mirror=True),
+        dlm(epsilon=0.001, smoothing=0.02, augment=FLIP, mirror=True, batch_classes=16),
+        dlm(alpha=3.0, augment=FLIP, schedule="step", mirror=True),
         *grid("smooth-ap", temperature=[0.01, 0.015], learning_rate=[0.001], augment=[TURN]),
         *grid("smooth-ap", temperature=[0.012, 0.02], learning_rate=[0.001], augment=[FLIP], average=[0.999]),
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[FLIP], schedule=["step"]),
+        *grid("smooth-ap", temperature=[0.01, 0.015], learning_rate=[0.001], augment=[FLIP], mirror=[True]),
+        *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[TURN], mirror=[True]),
+        *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[FLIP], mirror=[True], batch_classes=[16]),
     ],
     "cub": [
         dlm(epsilon=0.003, augment=ALL, wide=0.3),
@@ -121,6 +128,8 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[(*ALL, "turn")], average=[0.999]),
         *grid("smooth-ap", temperature=[0.005], learning_rate=[0.001], augment=[ALL], average=[0.999]),
         *grid("smooth-ap", temperature=[0.007], learning_rate=[0.0005, 0.001], augment=[ALL], average=[0.999]),
+        dlm(epsilon=0.003, augment=ALL, wide=1.0, mirror=True),
+        *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL], average=[0.999], mirror=[True]),
     ],
 }
 

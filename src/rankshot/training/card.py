@@ -81,6 +81,8 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
     channels = network.get("embedder", network).get("in_channels", "C")
     kind = NETWORKS.get(network["name"], nn.Module)
     what, use = ANSWERS if issubclass(kind, Answerer) else RULES if issubclass(kind, Ruling) else EMBEDS
+    if network.get("embedder", network).get("mirror"):
+        what += " It embeds an image as the mean of what it makes of it and of its mirror image."
     text = TEXT.format(
         name=network["name"],
         place=place,

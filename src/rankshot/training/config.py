@@ -66,6 +66,8 @@ class TrainConfig:
 
     filters: int = 64
     """Filters of each of the four layers of Conv4."""
+    mirror: bool = False
+    """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
     batch_classes: int = 16
     """Classes in a batch."""
     batch_size: int = 128
@@ -124,6 +126,10 @@ class TrainConfig:
         _one_of("device", self.device, DEVICES)
         _one_of("precision", self.precision, PRECISIONS)
         check_augmentations(self.augment)
+        if self.mirror and "flip" not in self.augment:
+            raise ValueError(
+                "mirror needs 'flip' in augment: the network would be asked about mirror images that it never saw"
+            )
         for name in ("filters", "updates", "decay_every", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")

@@ -196,7 +196,12 @@ def validation_tasks(config: TrainConfig, images: data.ImageSet | None, model: o
 
 def given_for(config: TrainConfig, shape: tuple[int, ...], classes: int) -> Given:
     """What a method is made for, with images of this shape (C, H, W) and so many classes to learn from."""
-    embedder = {"name": "conv4", "in_channels": shape[0], "filters": config.filters}
+    embedder = {
+        "name": "conv4",
+        "in_channels": shape[0],
+        "filters": config.filters,
+        **({"mirror": True} if config.mirror else {}),
+    }
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         dimensions = build(embedder).eval()(torch.zeros(1, *shape)).shape[1]
     return Given(embedder, dimensions, classes, config.batch_classes, config.batch_size, config.to_json())
