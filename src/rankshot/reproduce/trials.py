@@ -130,6 +130,8 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.007], learning_rate=[0.0005, 0.001], augment=[ALL], average=[0.999]),
         dlm(epsilon=0.003, augment=ALL, wide=1.0, mirror=True),
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL], average=[0.999], mirror=[True]),
+        dlm(epsilon=0.003, augment=ALL, wide=1.0, average=0.999, mirror=True),
+        *grid("smooth-ap", temperature=[0.007], learning_rate=[0.001], augment=[ALL], average=[0.999], mirror=[True]),
     ],
 }
 
