@@ -83,10 +83,10 @@ MINI_IMAGENET: Settings = {
     "smooth-ap": {"temperature": 0.015},
 }
 CUB: Settings = {
-    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0},
+    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0, "average": 0.999},
     "map-ssvm": {"alpha": 3.0},
     "siamese": {"learning_rate": 0.01},
-    "smooth-ap": {"temperature": 0.01, "average": 0.999},
+    "smooth-ap": {"temperature": 0.007, "average": 0.999},
 }
 SHARED = TrainConfig(batch_size=128, log_every=200, checkpoint_every=2000)
 BENCHMARKS = {

@@ -37,6 +37,15 @@ def dlm(**values: Any) -> Trial:
     return {"method": "map-dlm", "alpha": 1.0, **values}
 
 
+# What learns slowly may learn more in the end: as long as the rows of mini-ImageNet, and watched as they are.
+FULL: Trial = {"updates": 22_000, "validate_every": 500, "validation_shots": (1, 5), "validation_episodes": 100}
+FULL_LENGTH = [
+    dlm(alpha=3.0, augment=FLIP, schedule="step", mirror=True),
+    dlm(alpha=3.0, augment=FLIP, mirror=True),
+    dlm(epsilon=0.003, wide=1.0, augment=FLIP, mirror=True),
+    *grid("smooth-ap", temperature=[0.01], augment=[FLIP], schedule=["step"], mirror=[True]),
+    *grid("smooth-ap", temperature=[0.01, 0.02], augment=[FLIP], mirror=[True]),
+]
 SMOOTH = {"epsilon": 0.0006, "smoothing": 0.01}
 TRIALS: dict[str, list[Trial]] = {
     "omniglot": [
@@ -105,6 +114,7 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.01, 0.015], learning_rate=[0.001], augment=[FLIP], mirror=[True]),
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[TURN], mirror=[True]),
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[FLIP], mirror=[True], batch_classes=[16]),
+        *({**trial, **FULL} for trial in FULL_LENGTH),
     ],
     "cub": [
         dlm(epsilon=0.003, augment=ALL, wide=0.3),
@@ -156,7 +166,9 @@ def name_of(trial: Trial) -> str:
     'smooth-ap_temperature-0.01_augment-flip-crop'
     """
     told = (
-        f"{key}-{'-'.join(value) if isinstance(value, tuple) else value}" for key, value in trial.items() if key != "method"
+        f"{key}-{'-'.join(value) if isinstance(value, tuple) else value}"
+        for key, value in trial.items()
+        if key not in ("method", *BESIDE)
     )
     return "_".join([trial["method"], *told])
 
