@@ -77,10 +77,10 @@ OMNIGLOT: Settings = {
     "smooth-ap": {"temperature": 0.005, "learning_rate": 0.004, "augment": ("crop",)},
 }
 MINI_IMAGENET: Settings = {
-    "map-dlm": {"alpha": 1.0, "epsilon": 0.001, "smoothing": 0.02},
+    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0},
     "map-ssvm": {"alpha": 2.0},
     "siamese": {"learning_rate": 0.01},
-    "smooth-ap": {"temperature": 0.015},
+    "smooth-ap": {"temperature": 0.01, "schedule": "step"},
 }
 CUB: Settings = {
     "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0, "average": 0.999},
