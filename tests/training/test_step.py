@@ -51,15 +51,20 @@ def test_against_a_plain_loop(device, name, monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_graph_replays_the_same_updates(name):
+def test_a_graph_replays_the_same_updates(name, monkeypatch):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device here")
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
     (eager, batches), (recorded, _) = (parts("cuda", name, augment=("flip", "crop")) for _ in range(2))
     state = live_tensors(recorded.model, recorded.method, recorded.optimiser)
     before = {key: each.clone() for key, each in state.items()}
     graphed = GraphedStep(recorded, state, *batches[0])
     assert all(torch.equal(each, before[key]) for key, each in state.items()), "warming up left a trace"
+    expected = live_tensors(eager.model, eager.method, eager.optimiser)
     for number, (indices, noise) in enumerate(batches):
+        for key, each in expected.items():  # update by update: Adam makes much of the smallest difference
+            state[key].copy_(each)
         for step in (eager, recorded):
             set_learning_rate(step.optimiser, 1e-3 / (1 + number))
         value, embeddings = eager(indices, noise)
@@ -67,8 +72,8 @@ def test_a_graph_replays_the_same_updates(name):
         if embeddings is not None:
             torch.testing.assert_close(graph_embeddings, embeddings, rtol=1e-3, atol=1e-3)
         torch.testing.assert_close(graph_value, value, rtol=1e-2, atol=1e-3)
-    for key, each in live_tensors(eager.model, eager.method, eager.optimiser).items():
-        torch.testing.assert_close(state[key], each, rtol=1e-2, atol=2e-3, msg=key)
+        for key, each in expected.items():
+            torch.testing.assert_close(state[key], each, rtol=1e-2, atol=2e-3, msg=key)
 
 
 def test_state_is_alive():
