@@ -16,7 +16,7 @@ from rankshot import __version__
 from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, pixels_for, summary, tasks_for
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
-from rankshot.models import from_pretrained
+from rankshot.models import Mirrored, from_pretrained
 from rankshot.models.pretrained import read_json, read_notes
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import load, validation_tasks, where_to_train
@@ -78,6 +78,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         "curve": curve,
         "validation": on_validation(model, run) if curve and run.both_norms else None,
         "test": on_test(model, run),
+        **({"unmirrored": on_test(model.network, run)} if isinstance(model, Mirrored) else {}),
         **made[-1],
         **({"made_in_parts": made} if len(made) > 1 else {}),
     }

@@ -4,7 +4,6 @@ A run's name is its place below results/:
 
     DATA/paper/METHOD/SEED    rows of the tables with the paper's recipe
     DATA/best/METHOD/SEED     and with ours, chosen on validation classes (docs/experiments.md)
-    DATA/unmirrored/METHOD/SEED    ours of photographs, but an image is embedded without its mirror image
     DATA/curves/METHOD        learning curves, where the rows have none: Omniglot's learn from the validation classes too
     DATA/alpha/METHOD-ALPHA/SEED   other values of alpha
     DATA/batch/METHOD-SIZE    other batch sizes
@@ -20,7 +19,7 @@ from rankshot.training import TrainConfig
 from .job import Questions, Run
 
 METHODS = ("map-dlm", "map-ssvm", "siamese", "smooth-ap")
-RECIPES = ("paper", "unmirrored", "best")
+RECIPES = ("paper", "best")
 SEEDS = (0, 1, 2)
 ALPHAS = (1.0, 3.0, 10.0, 30.0)
 BATCH_SIZES = (16, 32, 64, 128)
@@ -37,18 +36,12 @@ class Benchmark:
     questions  the tasks of its table
     paper      method -> what the paper's recipe sets
     best       method -> what ours sets; a method that is not there has no row
-    unmirrored the same of mAP-DLM and its rival, without mirror images: what these are worth
     """
 
     base: TrainConfig
     questions: Questions
     paper: Settings
     best: Settings = field(default_factory=dict)
-
-    @property
-    def unmirrored(self) -> Settings:
-        rivals = ("map-dlm", "smooth-ap")
-        return {name: {**self.best[name], "mirror": False} for name in rivals if self.best.get(name, {}).get("mirror")}
 
     def config(self, recipe: str, method: str, seed: int = 0, **settings: Any) -> TrainConfig:
         return replace(self.base, method=method, seed=seed, **{**getattr(self, recipe)[method], **settings})
@@ -135,14 +128,7 @@ BENCHMARKS = {
 
 def plan(name: str) -> list[Run]:
     """Everything for one data set: the rows first, then the studies."""
-    return [
-        *rows(name, "paper"),
-        *rows(name, "best"),
-        *rows(name, "unmirrored"),
-        *curves(name),
-        *alphas(name),
-        *batch_sizes(name),
-    ]
+    return [*rows(name, "paper"), *rows(name, "best"), *curves(name), *alphas(name), *batch_sizes(name)]
 
 
 def rows(name: str, recipe: str) -> list[Run]:

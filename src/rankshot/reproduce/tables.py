@@ -17,7 +17,8 @@ from .plan import BENCHMARKS, METHODS, RECIPES
 from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 
 Record = dict[str, Any]
-WHOSE = {"paper": "the paper's recipe", "unmirrored": "our recipe without mirror images", "best": "our recipe"}
+WHOSE = {"paper": "the paper's recipe", "best": "our recipe"}
+UNMIRRORED = "unmirrored"  # what a network of mirror images gives without them
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -31,20 +32,31 @@ def records(results: Path, pattern: str) -> list[Record]:
     for path, each in found.items():
         if not {"config", "test", "curve"} <= each.keys():
             raise ValueError(f"{path} is no record of a run: it should hold 'config', 'test' and 'curve'")
-        _check_figures(path, each)
+        _check_figures(path, each, "test")
+        if UNMIRRORED in each:
+            _check_figures(path, each, UNMIRRORED)
     return list(found.values())
 
 
-def _check_figures(path: Path, record: Record) -> None:
-    """Of the test, by both norms; a run that was asked nothing has none."""
-    test = record["test"]
+def seeds_of(results: Path, name: str, recipe: str, method: str) -> list[tuple[str, list[Record]]]:
+    """What a row is called, and the records of its seeds; a second one without mirror images, where ours has some."""
+    found = records(results, f"{name}/{recipe}/{method}/*")
+    rows = [(WHOSE[recipe], found)]
+    if all(UNMIRRORED in each for each in found):
+        rows.append((f"{WHOSE[recipe]} without mirror images", [{**each, "test": each[UNMIRRORED]} for each in found]))
+    return rows if found else []
+
+
+def _check_figures(path: Path, record: Record, kind: str) -> None:
+    """By both norms; a run that was asked nothing has none."""
+    test = record[kind]
     if test is None and not record.get("questions"):
         return
     found = [test.get(norm) for norm in NORMS] if isinstance(test, dict) else [None]
     for tasks in found:
         figures = [figure for each in tasks.values() for figure in each.values()] if isinstance(tasks, dict) else [None]
         if not all(type(figure) is float and math.isfinite(figure) for figure in figures):
-            raise ValueError(f"{path} is damaged: 'test' should hold a mean and an interval of every task, by both norms")
+            raise ValueError(f"{path} is damaged: {kind!r} should hold a mean and an interval of every task, by both norms")
 
 
 def norm_of(results: Path, name: str) -> str | None:
@@ -71,8 +83,8 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
         if method in PUBLISHED[name]:
             rows.append((f"{NAMES[method]}, as published", PUBLISHED[name][method]))
         for recipe in RECIPES:
-            if found := records(results, f"{name}/{recipe}/{method}/*"):
-                rows.append((f"{NAMES[method]}, here, {WHOSE[recipe]}", means(found, norm, tasks)))
+            for whose, found in seeds_of(results, name, recipe, method):
+                rows.append((f"{NAMES[method]}, here, {whose}", means(found, norm, tasks)))
                 seeds.add(len(found))
                 episodes.update(each["questions"]["episodes"] for each in found)
     if not seeds:
@@ -102,14 +114,14 @@ def spread_table(results: Path, name: str, norm: str) -> str | None:
     tasks, body = COLUMNS[name], []
     for recipe in RECIPES:
         for method in METHODS:
-            if found := records(results, f"{name}/{recipe}/{method}/*"):
+            for whose, found in seeds_of(results, name, recipe, method):
                 cells = []
                 for task in tasks:
                     each = [100 * record["test"][norm][task]["mean"] for record in found]
                     interval = 100 * mean(record["test"][norm][task]["interval"] for record in found)
                     spread = f"{stdev(each):.2f}" if len(each) > 1 else "–"
                     cells.append(f"{mean(each):.2f} ({spread}; ± {interval:.2f})")
-                body.append([f"{NAMES[method]}, {WHOSE[recipe]}", *cells])
+                body.append([f"{NAMES[method]}, {whose}", *cells])
     return markdown([NAMES[name], *tasks], body) if body else None
 
 
