@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rankshot import ranking
-from rankshot.losses.chunked import Plan, rank
+from rankshot.losses.chunked import Plan, Term, rank
 from rankshot.ranking.objectives import settings
 
 
@@ -15,7 +15,7 @@ def test_gradient_by_queries_and_by_items(leave_out):
     queries = torch.nn.functional.normalize(torch.randn(20, 5, generator=random, dtype=torch.float64), dim=-1)
     items = queries.clone() if leave_out else queries.flip(0) * 0.5 + 0.1
     scale = torch.rand(20, generator=random, dtype=torch.float64)
-    plan = Plan(labels, labels, leave_out, bound=20, settings=settings(), memory_budget=20_000)
+    plan = Plan(labels, labels, leave_out, bound=20, terms=(Term(1.0, settings()),), memory_budget=20_000)
     assert 1 < plan.chunk(8) < 20
     found = rank(queries, items, plan, scale)
 

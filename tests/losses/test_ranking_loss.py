@@ -553,3 +553,45 @@ class TestSmoothing:
     def test_it_says_so(self):
         assert "smoothing=0.01, samples=4" in repr(RankingLoss(smoothing=0.01))
         assert "smoothing" not in repr(RankingLoss())
+
+
+@pytest.mark.parametrize("framework", ["dlm", "ssvm"])
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_two_objectives_at_once_are_the_sum_of_two(framework, reduction, dtype, device):
+    random = torch.Generator().manual_seed(0)
+    embeddings = torch.randn(30, 5, generator=random, dtype=dtype).to(device)
+    labels = torch.randint(4, (30,), generator=random).to(device)
+    near, far, both = (
+        RankingLoss("ndcg", framework, epsilon, alpha, reduction=reduction, **more)
+        for epsilon, alpha, more in (
+            (0.01, 1.0, {"smoothing": 0.02}),
+            (1.0, 5.0, {}),
+            (0.01, 1.0, {"smoothing": 0.02, "wide": 0.3, "wide_alpha": 5.0}),
+        )
+    )
+    for batch in (slice(30),), (slice(20), slice(20, 30)):  # the batch itself, and others to rank
+        found = []
+        for loss in (both, lambda *batch: near(*batch) + 0.3 * far(*batch)):
+            own = embeddings.clone().requires_grad_()
+            value = loss(*(part for some in batch for part in (own[some], labels[some])))
+            value.sum().backward()
+            found.append((value.detach(), own.grad))
+        close = {"rtol": 1e-3, "atol": 1e-4} if dtype == torch.float32 else {}
+        torch.testing.assert_close(*found, **close)
+
+
+def test_with_a_wide_one_every_pair_takes_part(device):
+    """Far-apart pairs have no gradient with a small epsilon, and have one here."""
+    points = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], device=device, requires_grad=True)
+    labels = torch.tensor([0, 0, 1], device=device)
+    RankingLoss(epsilon=0.001, alpha=1.0)(points, labels).backward()
+    assert not points.grad.any()
+    RankingLoss(epsilon=0.001, alpha=1.0, wide=0.3)(points, labels).backward()
+    assert points.grad.any()
+
+
+@pytest.mark.parametrize("wide", [-1.0, math.inf, math.nan, True])
+def test_bad_weights_of_a_wide_one(wide):
+    with pytest.raises(ValueError, match="wide must be 0 or a positive number, got"):
+        RankingLoss(wide=wide)

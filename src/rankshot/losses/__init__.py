@@ -9,7 +9,6 @@ from .siamese_loss import SiameseLoss
 from .smooth_ap_loss import SmoothAPLoss
 from .supcon_loss import SupConLoss
 from .triplet_loss import TripletLoss
-from .two_scales import TwoScalesLoss
 
 __all__ = [
     "ClassifierLoss",
@@ -21,5 +20,4 @@ __all__ = [
     "SmoothAPLoss",
     "SupConLoss",
     "TripletLoss",
-    "TwoScalesLoss",
 ]

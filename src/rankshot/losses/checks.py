@@ -25,11 +25,15 @@ def checked_batch(name: str, embeddings: Tensor, labels_name: str, labels: Tenso
 
 
 def check_smoothing(smoothing: float, samples: int) -> tuple[float, int]:
-    if isinstance(smoothing, bool) or not isinstance(smoothing, (int, float)) or not 0 <= smoothing < math.inf:
-        raise ValueError(f"smoothing must be 0 or a positive number, got {smoothing!r}")
     if isinstance(samples, bool) or not isinstance(samples, int) or samples < 2:
         raise ValueError(f"samples must be a whole number of at least 2, got {samples!r}")
-    return float(smoothing), samples
+    return check_not_negative("smoothing", smoothing), samples
+
+
+def check_not_negative(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be 0 or a positive number, got {value!r}")
+    return float(value)
 
 
 def check_positive(name: str, value: float) -> float:

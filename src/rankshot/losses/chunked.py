@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +18,22 @@ from rankshot.ranking.solvers import programme_values
 VALUES_A_PAIR = 32  # about how many numbers one query and one item take while they are ranked
 
 
+class Term(NamedTuple):
+    """One of the objectives that a loss is the sum of.
+
+    shifts   every query ranks once for each of these, with its relevant scores raised by it; none: once, as they are
+    """
+
+    weight: float
+    settings: Settings
+    shifts: tuple[float, ...] = ()
+
+    @property
+    def rankings(self) -> int:
+        """Of a query."""
+        return max(1, len(self.shifts))
+
+
 @dataclass(frozen=True)
 class Plan:
     """What ranks what, and how.
@@ -26,28 +42,26 @@ class Plan:
     item_labels  (G,)  of the items
     leave_out    the items are the queries, and each leaves itself out
     bound        no query has more relevant items than this
-    shifts       every query ranks once for each of these, with its relevant scores raised by it; none: once, as they are
+    terms        what is optimised, in sum
     """
 
     labels: Tensor
     item_labels: Tensor
     leave_out: bool
     bound: int
-    settings: Settings
+    terms: tuple[Term, ...]
     memory_budget: int
-    shifts: tuple[float, ...] = ()
-
-    @property
-    def rankings(self) -> int:
-        """Of a query."""
-        return max(1, len(self.shifts))
 
     def chunk(self, element_size: int) -> int:
         """How many queries at a time."""
+        return max(1, self.memory_budget // (max(map(self._values, self.terms)) * element_size))
+
+    def _values(self, term: Term) -> int:
+        """That one query takes while it is ranked."""
         values = VALUES_A_PAIR * len(self.item_labels)
-        if not decouples(self.settings.metric, self.settings.sign):
+        if not decouples(term.settings.metric, term.settings.sign):
             values += programme_values(max(1, self.bound), len(self.item_labels))
-        return max(1, self.memory_budget // (values * self.rankings * element_size))
+        return values * term.rankings
 
 
 class Ranked(NamedTuple):
@@ -76,7 +90,7 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
         irrelevant = ~relevant
         if plan.leave_out:
             relevant.diagonal(start).fill_(False)
-        losses[some], weights = _objective(scores, relevant, irrelevant, plan, start)
+        losses[some], weights = _sum(_objective(scores, relevant, irrelevant, plan, start, term) for term in plan.terms)
         if scale is None or by_queries is None or by_items is None:
             continue
         weights *= scale[some, None]
@@ -87,17 +101,28 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
     return Ranked(losses, by_queries, by_items)
 
 
-def _objective(scores: Tensor, relevant: Tensor, irrelevant: Tensor, plan: Plan, start: int) -> Objective:
-    """The mean over the shifts. Weights are anything where an item is on neither side."""
-    if fits(scores, plan.settings):
-        return objective_rows(scores, relevant, irrelevant, plan.settings, plan.shifts or (0.0,))
-    if plan.shifts:
-        scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, plan.shifts)
+def _objective(
+    scores: Tensor, relevant: Tensor, irrelevant: Tensor, plan: Plan, start: int, term: Term
+) -> tuple[float, Objective]:
+    """A term's weight, and its mean over the shifts. Weights of items are anything where one is on neither side."""
+    if fits(scores, term.settings):
+        return term.weight, objective_rows(scores, relevant, irrelevant, term.settings, term.shifts or (0.0,))
+    if term.shifts:
+        scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, term.shifts)
     sides = split(scores, relevant, irrelevant, plan.bound)
     if plan.leave_out:
-        for each in scores.view(plan.rankings, -1, scores.shape[1]):
+        for each in scores.view(term.rankings, -1, scores.shape[1]):
             each.diagonal(start).zero_()
-    return Objective(*(_mean_of_rankings(each, plan.rankings) for each in on_sides(sides, scores, plan.settings)))
+    found = (_mean_of_rankings(each, term.rankings) for each in on_sides(sides, scores, term.settings))
+    return term.weight, Objective(*found)
+
+
+def _sum(objectives: Iterable[tuple[float, Objective]]) -> Objective:
+    """Of the first, which weighs 1, and what the others add to it."""
+    (_, (loss, weights)), *others = objectives
+    for weight, other in others:
+        loss, weights = loss + weight * other.loss, weights.add_(other.weights, alpha=weight)
+    return Objective(loss, weights)
 
 
 def _shifted(scores: Tensor, relevant: Tensor, irrelevant: Tensor, shifts: Sequence[float]) -> tuple[Tensor, ...]:

@@ -15,8 +15,8 @@ from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
 
-from .checks import check_smoothing, checked_batch
-from .chunked import Plan, rank
+from .checks import check_not_negative, check_smoothing, checked_batch
+from .chunked import Plan, Term, rank
 from .unit import unit_vectors
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -39,6 +39,11 @@ class RankingLoss(torch.nn.Module):
     where the metric itself has steps. The shifts are the `samples` quantiles of a normal distribution of this standard
     deviation (so they spread a little less than it), and for each of them every query ranks once. It goes with alpha 1
     and a small epsilon.
+
+    `wide` adds a second objective of this weight, with epsilon 1 and an alpha of its own. A small epsilon with alpha 1
+    follows the gradient of the metric itself, which comes from the pairs of items that are about to change places, and from
+    no others. The second one's window is wider than all differences of scores: every pair takes part, and with an alpha
+    above 1 is drawn towards the margin that the metric asks for. docs/experiments.md tells what the two give together.
 
     What batches it needs: several classes with two or more images each, in any order and of any size. A query with
     nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").
@@ -79,12 +84,17 @@ class RankingLoss(torch.nn.Module):
         *,
         smoothing: float = 0.0,
         samples: int = 4,
+        wide: float = 0.0,
+        wide_alpha: float = 3.0,
         memory_budget: int | None = None,
     ) -> None:
         super().__init__()
         self.settings = settings(framework, metric, epsilon, alpha, sign)
         self.smoothing, self.samples = check_smoothing(smoothing, samples)
-        self.shifts = tuple(normal_quantiles(smoothing, samples)) if smoothing else ()
+        self.wide, self.wide_alpha = check_not_negative("wide", wide), float(wide_alpha)
+        self.terms = [Term(1.0, self.settings, tuple(normal_quantiles(smoothing, samples)) if smoothing else ())]
+        if wide:
+            self.terms.append(Term(self.wide, settings(framework, metric, 1.0, wide_alpha)))
         if reduction not in REDUCTIONS:
             raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
         if memory_budget is not None and (not isinstance(memory_budget, int) or memory_budget <= 0):
@@ -127,9 +137,8 @@ class RankingLoss(torch.nn.Module):
             item_labels=labels if ref_labels is None else ref_labels,
             leave_out=ref_labels is None,
             bound=self._look(counts, rankable, embeddings, ref_embeddings) if may_look(counts) else n_items,
-            settings=self.settings,
+            terms=tuple(self.terms),
             memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
-            shifts=self.shifts,
         )
         if self.reduction == "none":
             return _RankedEach.apply(queries, items, plan)  # type: ignore[no-untyped-call, no-any-return]
@@ -158,7 +167,9 @@ class RankingLoss(torch.nn.Module):
         return (
             f"metric={metric.name!r}, framework={framework!r}, epsilon={epsilon:g}, alpha={alpha:g}, sign={sign:+d}, "
             f"reduction={self.reduction!r}"
-        ) + (f", smoothing={self.smoothing:g}, samples={self.samples}" if self.smoothing else "")
+            + (f", smoothing={self.smoothing:g}, samples={self.samples}" if self.smoothing else "")
+            + (f", wide={self.wide:g}, wide_alpha={self.wide_alpha:g}" if self.wide else "")
+        )
 
 
 class _RankedTogether(torch.autograd.Function):

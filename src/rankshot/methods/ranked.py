@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rankshot.losses.ranking_loss import RankingLoss
-from rankshot.losses.two_scales import TwoScalesLoss
 
 from .method import BORROWED, Given, Method, register
 
@@ -26,7 +25,7 @@ class MapDLM(Method):
     def __init__(self, given: Given) -> None:
         super().__init__(given)
         told = {**BORROWED, **given.settings}
-        near = RankingLoss(
+        self.loss = RankingLoss(
             told["metric"],
             self.framework,
             told["epsilon"],
@@ -34,8 +33,9 @@ class MapDLM(Method):
             told["sign"],
             smoothing=told["smoothing"],
             samples=told["samples"],
+            wide=told["wide"],
+            wide_alpha=told["wide_alpha"],
         )
-        self.loss = TwoScalesLoss(near, told["wide"], told["wide_alpha"]) if told["wide"] else near
 
 
 @register("map-ssvm")
