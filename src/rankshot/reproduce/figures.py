@@ -91,10 +91,12 @@ def draw(lines: Lines, tasks: Sequence[str], path: Path) -> Path:
         panel.tick_params(labelsize=7.5)
         panel.grid(alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
-        # What is worth seeing is where the curves part, not the first few hundred updates.
-        values = [100 * point[task]["mean"] for curve in lines.values() for point in curve if task in point]
-        values.sort()
-        panel.set_ylim(bottom=values[len(values) // 10] - 0.1 * (values[-1] - values[len(values) // 10]))
+        # What is worth seeing is where the curves end up, not how they rise in the first few hundred updates.
+        values = [
+            100 * point[task]["mean"] for curve in lines.values() for point in curve[len(curve) // 2 :] if task in point
+        ]
+        margin = 0.5 * (max(values) - min(values)) or 1.0
+        panel.set_ylim(min(values) - margin, max(values) + 0.2 * margin)
     panel.legend(fontsize=7.5, frameon=False, loc="lower right")
     figure.savefig(path, dpi=160, metadata={"Software": None})
     return path
