@@ -42,6 +42,11 @@ OWN_OPTIONS = ("size", "channels", "seed")
 ARCHIVES = (".zip", ".csv", ".tar", ".tgz")
 
 
+def has_dark_ink(name: str) -> bool:
+    """Whether pictures of this data show dark ink on paper, which networks see as bright: images are inverted for them."""
+    return name in ("glyphs", "omniglot") or name.startswith("omniglot-size")
+
+
 def load(name: str, split: str = "train", root: str | Path | None = None) -> ImageSet:
     """The images of one split ("train", "val", "test", "trainval"), memory-mapped.
 

@@ -43,6 +43,17 @@ def described_in(folder: Path) -> dict[str, Any]:
     return description
 
 
+def images_of(folder: Path) -> dict[str, Any]:
+    """What images the network of a folder wants: {"shape": [C, H, W], "invert": whether dark ink becomes bright}.
+
+    Empty where it does not tell.
+    """
+    images = read_json(folder / CONFIG).get("images", {})
+    if not isinstance(images, dict):
+        raise ValueError(f"{folder / CONFIG} is damaged: 'images' should be an object")
+    return images
+
+
 def from_pretrained(run: str | Path) -> nn.Module:
     """The network of a run folder, or one that comes with the package by its name, such as "conv4-omniglot".
 

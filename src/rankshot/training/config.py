@@ -21,7 +21,7 @@ SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "float32", "bfloat16")
 SPLITS = ("train", "trainval")
-NOT_SETTINGS = ("rankshot", "model")  # what else a run's config.json tells
+NOT_SETTINGS = ("rankshot", "model", "images")  # what else a run's config.json tells
 
 
 @dataclass(frozen=True)

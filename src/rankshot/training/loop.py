@@ -71,7 +71,8 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     tensors = live_tensors(model, method, optimiser, average)
 
     with run_folder.kept_alone(folder), stop_signals() as stop:
-        run_folder.begin(folder, config, type(method).network(given), seen.classes, resume=resume)
+        wants = {"shape": list(pixels.shape[1:]), "invert": data.has_dark_ink(config.data)}
+        run_folder.begin(folder, config, type(method).network(given), seen.classes, wants, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update) as metrics,

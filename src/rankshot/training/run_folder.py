@@ -25,7 +25,16 @@ from torch import Tensor
 
 from rankshot import __version__
 from rankshot.files import locked, named, write_whole
-from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, fill, read_notes, read_tensors, write_tensors
+from rankshot.models.pretrained import (
+    CONFIG,
+    WEIGHTS,
+    described_in,
+    fill,
+    images_of,
+    read_notes,
+    read_tensors,
+    write_tensors,
+)
 
 from .card import write_card
 from .config import TrainConfig
@@ -47,11 +56,18 @@ class Standing:
 
 
 def begin(
-    folder: Path, config: TrainConfig, network: Mapping[str, Any], classes: Sequence[str] = (), *, resume: bool
+    folder: Path,
+    config: TrainConfig,
+    network: Mapping[str, Any],
+    classes: Sequence[str] = (),
+    images: Mapping[str, Any] | None = None,
+    *,
+    resume: bool,
 ) -> None:
     """Make the folder of a new run, or agree to go on with the one that is there. Nothing is ever overwritten.
 
     classes   those of training, kept so that nobody takes them for unseen ones later, when a folder of images has changed
+    images    how images are made ready for the network (see `models.pretrained.images_of`)
     """
     if resume and is_run(folder):
         if classes_of(folder) not in (None, list(classes)):
@@ -63,7 +79,7 @@ def begin(
         raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
     else:
         write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")
-        _write_config(folder, config, network)  # last: it makes the folder a run
+        _write_config(folder, config, network, images or {})  # last: it makes the folder a run
 
 
 def classes_of(folder: Path) -> list[str] | None:
@@ -91,11 +107,11 @@ def _go_on(folder: Path, config: TrainConfig) -> None:
     if config.updates < done:
         raise ValueError(f"{folder} has come to update {done} already, which is past {config.updates}")
     if changed:
-        _write_config(folder, config, described_in(folder))
+        _write_config(folder, config, described_in(folder), images_of(folder))
 
 
-def _write_config(folder: Path, config: TrainConfig, network: Mapping[str, Any]) -> None:
-    content = {"rankshot": __version__, "model": network, **config.to_json()}
+def _write_config(folder: Path, config: TrainConfig, network: Mapping[str, Any], images: Mapping[str, Any]) -> None:
+    content = {"rankshot": __version__, "model": network, "images": images, **config.to_json()}
     write_whole(folder / CONFIG, json.dumps(content, indent=1) + "\n")
 
 

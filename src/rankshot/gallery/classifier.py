@@ -1,0 +1,250 @@
+"""Teach a class with a few pictures: scikit-learn's contract over any embedding network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
+from torch import Tensor, nn
+
+from rankshot.fewshot.rules import uneven_class_scores
+from rankshot.losses.unit import unit_vectors
+
+from .embedder import Embedder
+from .pictures import name_of
+from .rejection import Rejection, among_themselves, calibrated, judged, nearness, prototypes
+
+RULES = ("ap", "nearest", "prototype")
+SIMILARITIES_AT_ONCE = 2**22
+TEMPERATURES = tuple(0.001 * 2**step for step in range(12))  # of predict_proba: 0.001 to 2
+USUAL_TEMPERATURE = 0.05  # where the examples cannot tell
+
+
+class Neighbour(NamedTuple):
+    """An example that decided: its number among those that were taught, what it is called, its class, its cosine."""
+
+    place: int
+    name: str
+    label: Any
+    similarity: float
+
+
+class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Classes from a few examples each, as many or as few as there are.
+
+    embedder   what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`; or
+               None: X are embeddings already. With one, X are images: paths, Pillow images, arrays (see `pictures`)
+    rule       "ap", the paper's: the class whose examples the query ranks best, by average precision; "nearest": that of
+               the nearest example; "prototype": that of the nearest mean
+    reject     answer `unknown` where an image is none of these: the share of known images that may be turned away, such as
+               0.05, from which the threshold is found by leaving out one example at a time. None: never
+    threshold  of the cosine with the nearest class's mean, instead of looking for one
+    unknown    the answer for none of these
+
+    After `fit`: classes_, support_ (n, D) of length 1, support_labels_ (n,) indices into classes_, support_names_, and
+    rejection_, which tells the threshold and how often it is wrong by the examples themselves.
+
+    >>> classifier = FewShotClassifier().fit([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0]], ["right", "right", "up"])
+    >>> classifier.predict([[0.2, 0.9]])
+    array(['up'], dtype='<U5')
+    """
+
+    def __init__(
+        self,
+        embedder: str | Path | Embedder | None = None,
+        *,
+        rule: str = "ap",
+        reject: float | None = None,
+        threshold: float | None = None,
+        unknown: Any = None,
+    ) -> None:
+        self.embedder = embedder
+        self.rule = rule
+        self.reject = reject
+        self.threshold = threshold
+        self.unknown = unknown
+
+    def fit(self, X: Any, y: Any) -> FewShotClassifier:
+        """Learn these examples and no others."""
+        self._check_settings()
+        for name in ("classes_", "support_", "support_labels_", "support_names_"):
+            self.__dict__.pop(name, None)
+        return self._learn(X, y, first=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> FewShotClassifier:
+        """More examples, of known classes or of new ones; what was learned before stays as it is.
+
+        classes   is not needed: classes are those that have examples
+        """
+        self._check_settings()
+        return self._learn(X, y, first=not hasattr(self, "support_"))
+
+    def remove_class(self, label: Any) -> FewShotClassifier:
+        """Forget a class and its examples."""
+        check_is_fitted(self)
+        (found,) = np.nonzero(self.classes_ == label)
+        if not len(found):
+            raise ValueError(f"there is no class {label!r}: there is {', '.join(map(repr, self.classes_.tolist()))}")
+        if len(self.classes_) == 1:
+            raise ValueError(f"{label!r} is the only class: fit others instead")
+        stays = self.support_labels_ != found[0]
+        kept = self.classes_[self.support_labels_[stays]]
+        self._remember(self.support_[stays], kept, [n for n, s in zip(self.support_names_, stays, strict=True) if s])
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each, or `unknown`."""
+        vectors = self._vectors_of(X)
+        answers: NDArray[Any] = self.classes_[self._scores(vectors).argmax(-1).numpy()]
+        if self.rejection_ is None:
+            return answers
+        belongs = (self._nearness(vectors) >= self.rejection_.threshold).numpy()
+        if np.asarray(self.unknown).dtype.kind == answers.dtype.kind:
+            return np.where(belongs, answers, self.unknown)
+        answers = answers.astype(object)
+        answers[~belongs] = self.unknown
+        return answers
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """(n, classes): how the scores of the rule compare. The temperature is the one that suits the examples best, each
+        left out once; it says nothing of images that are none of these."""
+        probabilities = (self._scores(self._vectors_of(X)) / self.temperature_).softmax(-1)
+        return np.asarray(probabilities.numpy())
+
+    def nearness(self, X: Any) -> NDArray[np.float64]:
+        """(n,): the cosine with the mean of the nearest class, which `threshold` is about."""
+        return np.asarray(self._nearness(self._vectors_of(X)).numpy())
+
+    def neighbours(self, X: Any, k: int = 5) -> list[list[Neighbour]]:
+        """For each image the examples nearest to it, the nearest first."""
+        if k < 1:
+            raise ValueError(f"k must be 1 or more, got {k}")
+        vectors = self._vectors_of(X)
+        found = (vectors @ torch.from_numpy(self.support_).T).topk(min(k, len(self.support_)), -1)
+        labels = self.classes_[self.support_labels_].tolist()
+        return [
+            [Neighbour(p, self.support_names_[p], labels[p], s) for p, s in zip(places, similarities, strict=True)]
+            for places, similarities in zip(found.indices.tolist(), found.values.tolist(), strict=True)
+        ]
+
+    def _check_settings(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"unknown rule {self.rule!r}: there is {', '.join(map(repr, RULES))}")
+        if self.reject is not None and not 0 <= self.reject < 1:
+            raise ValueError(f"reject must be from 0 to less than 1, got {self.reject!r}")
+        if self.threshold is not None and not -1 <= self.threshold <= 1:
+            raise ValueError(f"threshold is a cosine, from -1 to 1, got {self.threshold!r}")
+
+    def _learn(self, X: Any, y: Any, *, first: bool) -> FewShotClassifier:
+        vectors = self._vectors_of(X, first=first)
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        if len(labels) != len(vectors):
+            raise ValueError(f"there must be a label for each of {len(vectors)} examples, got {len(labels)}")
+        start = 0 if first else len(self.support_)
+        names = (
+            [name_of(each, start + place) for place, each in enumerate(X)]
+            if self._embeds(X)
+            else [f"example {start + place}" for place in range(len(vectors))]
+        )
+        if not first:
+            labels = np.concatenate([self.classes_[self.support_labels_], labels])
+            vectors = torch.cat([torch.from_numpy(self.support_), vectors])
+            names = [*self.support_names_, *names]
+        self._remember(vectors.numpy(), labels, names)
+        return self
+
+    def _remember(self, support: NDArray[Any], labels: NDArray[Any], names: Sequence[str]) -> None:
+        self.support_, self.support_names_ = support, list(names)
+        self.classes_, self.support_labels_ = np.unique(labels, return_inverse=True)
+        vectors, places = torch.from_numpy(support), torch.from_numpy(self.support_labels_)
+        self.prototypes_ = prototypes(vectors, places, len(self.classes_)).numpy()
+        self.rejection_ = self._rejection(vectors, places)
+        self.temperature_ = self._temperature()
+
+    def _rejection(self, support: Tensor, labels: Tensor) -> Rejection | None:
+        way = len(self.classes_)
+        if self.threshold is not None:
+            return judged(self.threshold, *among_themselves(support, labels, way))
+        if self.reject is None:
+            return None
+        found = calibrated(support, labels, way, self.reject)
+        if found is not None:
+            return found
+        known = getattr(self._embedder(), "one_shot", None)
+        if known is None:
+            raise ValueError(
+                "with one example of every class, what is none of these cannot be told from the examples: give two of a "
+                "class, or a threshold"
+            )
+        return judged(known.threshold(self.reject), *among_themselves(support, labels, way))
+
+    def _temperature(self) -> float:
+        """That with the best log-likelihood of the examples, each left out of its class."""
+        counts = np.bincount(self.support_labels_)
+        if len(counts) < 2 or counts.max() < 2:
+            return USUAL_TEMPERATURE
+        places = [p for p, label in enumerate(self.support_labels_) if counts[label] > 1][:200]
+        support, labels = torch.from_numpy(self.support_), torch.from_numpy(self.support_labels_)
+        scores = []
+        for place in places:
+            others = torch.arange(len(support)) != place
+            scores.append(self._ruled(support[place : place + 1], support[others], labels[others]))
+        found, right = torch.cat(scores), labels[places]
+        losses = [float(nn.functional.cross_entropy(found / each, right)) for each in TEMPERATURES]
+        return float(TEMPERATURES[int(np.argmin(losses))])
+
+    def _scores(self, vectors: Tensor) -> Tensor:
+        """(n, D) -> (n, classes); the largest is the answer."""
+        support, labels = torch.from_numpy(self.support_), torch.from_numpy(self.support_labels_)
+        at_once = max(1, SIMILARITIES_AT_ONCE // len(support))
+        return torch.cat([self._ruled(some, support, labels) for some in torch.split(vectors, at_once)])
+
+    def _ruled(self, queries: Tensor, support: Tensor, labels: Tensor) -> Tensor:
+        way = len(self.classes_)
+        if self.rule == "prototype":
+            return queries @ prototypes(support, labels, way).T
+        similarities = queries @ support.T
+        if self.rule == "ap":
+            return uneven_class_scores(similarities, labels, way)
+        nearest = similarities.new_full((len(queries), way), -math.inf)
+        return nearest.scatter_reduce_(1, labels.expand_as(similarities), similarities, "amax")
+
+    def _nearness(self, vectors: Tensor) -> Tensor:
+        return nearness(vectors, torch.from_numpy(self.prototypes_))
+
+    def _vectors_of(self, X: Any, *, first: bool = False) -> Tensor:
+        """(n, D) float64, of length 1."""
+        if not first:
+            check_is_fitted(self)
+        embedder = self._embedder() if self._embeds(X) else None
+        if embedder is not None:
+            vectors = torch.from_numpy(embedder(X)).double()
+        else:
+            vectors = unit_vectors(torch.tensor(validate_data(self, X, reset=first, dtype=np.float64)))
+        if not first and vectors.shape[1] != self.support_.shape[1]:
+            raise ValueError(f"the examples have {self.support_.shape[1]} dimensions, got {vectors.shape[1]}")
+        return vectors
+
+    def _embeds(self, X: Any) -> bool:
+        """Whether X are images. A matrix of numbers is none: those are embeddings."""
+        if self.embedder is None:
+            return False
+        return not (isinstance(X, np.ndarray) and X.ndim == 2 and np.issubdtype(X.dtype, np.number))
+
+    def _embedder(self) -> Embedder | None:
+        """Made once for a fitted classifier."""
+        if self.embedder is None or isinstance(self.embedder, Embedder):
+            return self.embedder
+        if getattr(self, "_made", (None,))[0] != self.embedder:
+            self._made = (self.embedder, Embedder(self.embedder))
+        return self._made[1]

@@ -1,0 +1,109 @@
+"""A network, and how images are made ready for it: images of any kind in, unit vectors out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from rankshot.fewshot.answerer import Answerer, embed
+from rankshot.losses.unit import unit_vectors
+from rankshot.models.pretrained import described_in, from_pretrained, images_of
+from rankshot.models.shipped import folder_of
+
+from .pictures import Failure, Shape, Unreadable, decoded
+
+PIXELS_AT_ONCE = 2**19
+Vectors = NDArray[np.float32]
+
+
+class Embedded(NamedTuple):
+    """Some of the images, in their order.
+
+    places    which of them
+    vectors   (n, D) float32, of length 1
+    failures  those between that could not be read
+    """
+
+    places: list[int]
+    vectors: Vectors
+    failures: list[Failure]
+
+
+class Embedder:
+    """An embedding network for images from anywhere.
+
+    model   a run folder, the name of weights that come with the package, or any `nn.Module` that takes float images
+            (B, C, H, W) from 0 to 1 and gives (B, D)
+    shape   (C, H, W) that it wants; a run folder knows it
+    invert  dark ink becomes bright; a run folder knows that too
+    """
+
+    def __init__(
+        self,
+        model: str | Path | nn.Module,
+        shape: Shape | None = None,
+        *,
+        invert: bool | None = None,
+        name: str | None = None,
+    ) -> None:
+        known: Mapping[str, Any] = {}
+        description: Mapping[str, Any] = {}
+        if isinstance(model, nn.Module):
+            network, self.name = model, name or type(model).__name__
+        else:
+            folder = folder_of(model)
+            network, known, description = from_pretrained(folder), images_of(folder), described_in(folder)
+            self.name = name or str(model)
+        if isinstance(network, Answerer):
+            raise ValueError(f"{self.name} answers in its own way and has no embeddings: use an embedding network")
+        if shape is None and "shape" not in known:
+            raise ValueError(f"{self.name} does not tell what images it wants: give shape=(channels, height, width)")
+        self.network = network.eval()
+        self.shape: Shape = tuple(shape if shape is not None else known["shape"])
+        self.invert = bool(known.get("invert", False)) if invert is None else invert
+        self.dimensions = int(self._vectors(np.zeros((1, *self.shape), np.uint8)).shape[1])
+        self.fingerprint = self._fingerprint(description)
+
+    def __call__(self, images: Iterable[Any]) -> Vectors:
+        """(n, D) float32, of length 1. Images that cannot be read are an error (`Unreadable`) that names them all."""
+        parts = list(self.each(images))
+        if failures := [failure for part in parts for failure in part.failures]:
+            raise Unreadable(failures, len(failures) + sum(len(part.places) for part in parts))
+        return np.concatenate([part.vectors for part in parts] or [np.zeros((0, self.dimensions), np.float32)])
+
+    def each(self, images: Iterable[Any]) -> Iterator[Embedded]:
+        """Chunk by chunk, for more images than fit in memory; those that cannot be read are told, and the rest goes on."""
+        at_once = max(1, PIXELS_AT_ONCE // (self.shape[1] * self.shape[2]))
+        for places, pixels, failures in decoded(images, self.shape, self.invert, at_once):
+            vectors = self._vectors(np.stack(pixels)) if pixels else np.zeros((0, self.dimensions), np.float32)
+            yield Embedded(places, vectors, failures)
+
+    def _vectors(self, pixels: NDArray[np.uint8]) -> Vectors:
+        device = next((each.device for each in self.network.parameters()), torch.device("cpu"))
+        embeddings = unit_vectors(embed(self.network, torch.from_numpy(pixels).to(device).float() / 255))
+        if embeddings.dim() != 2:
+            raise ValueError(f"{self.name} must give (B, D) embeddings, got shape {tuple(embeddings.shape)}")
+        vectors: Vectors = embeddings.float().cpu().numpy()
+        if not np.isfinite(vectors).all():
+            raise ValueError(f"{self.name} gives embeddings that are not finite")
+        return vectors
+
+    def _fingerprint(self, description: Mapping[str, Any]) -> str:
+        """Of everything that its vectors depend on: what it is, its weights, and how images are made ready."""
+        digest = hashlib.sha256(json.dumps([description, self.shape, self.invert], sort_keys=True).encode())
+        for key, each in self.network.state_dict().items():
+            digest.update(key.encode())
+            digest.update(
+                each.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+                if each.dim()
+                else repr(each.item()).encode()
+            )
+        return digest.hexdigest()[:32]

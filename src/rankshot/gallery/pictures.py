@@ -1,0 +1,120 @@
+"""Whatever people have images in: paths, bytes, Pillow's, arrays. Out come pixels as a network wants them."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from rankshot.data.decoding import Undecodable, decode, picture_of
+
+Shape = tuple[int, int, int]  # channels, height, width
+
+
+class Failure(NamedTuple):
+    """An image that could not be read, and why."""
+
+    name: str
+    why: str
+
+
+class Unreadable(ValueError):
+    """Some images of a batch could not be read: `failures` tells which."""
+
+    def __init__(self, failures: list[Failure], of: int) -> None:
+        self.failures = failures
+        first = "; ".join(f"{each.name}: {each.why}" for each in failures[:5])
+        more = f"; and {len(failures) - 5} more" if len(failures) > 5 else ""
+        super().__init__(f"{len(failures)} of {of} images cannot be read: {first}{more}")
+
+
+def pixels_of(image: Any, shape: Shape, invert: bool = False) -> NDArray[np.uint8]:
+    """One image -> `shape` uint8, resized where it must be.
+
+    A path, the bytes of a file, a Pillow image, or an array or tensor: (H, W), (H, W, 3) or (C, H, W), of bytes, or of
+    floats from 0 to 1. Ink that is dark becomes bright with `invert`, but for an array or tensor that has the network's
+    own shape: that is taken as it is.
+    """
+    if isinstance(image, (str, os.PathLike)):
+        try:
+            return decode(Path(image).read_bytes(), shape, invert=invert)
+        except OSError as error:
+            raise Undecodable(error.strerror or str(error)) from None
+    if isinstance(image, bytes):
+        return decode(image, shape, invert=invert)
+    if isinstance(image, Image.Image):
+        content = io.BytesIO()
+        image.save(content, "TIFF" if image.mode in ("F", "I") else "PNG")
+        return decode(content.getvalue(), shape, invert=invert)
+    values = np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
+    if values.shape == shape:
+        return _bytes(values)
+    if values.ndim == 3 and values.shape[2] in (1, 3) and values.shape[0] not in (1, 3):
+        values = values.transpose(2, 0, 1)
+    elif values.ndim == 2:
+        values = values[None]
+    if values.ndim != 3 or values.shape[0] not in (1, 3) or 0 in values.shape:
+        raise Undecodable(f"an array of shape {values.shape} is no image: (H, W), (H, W, 3) or (C, H, W) is one")
+    return pixels_of(picture_of(_bytes(values)), shape, invert)
+
+
+def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
+    if values.dtype == np.uint8:
+        return values
+    if values.dtype == bool:
+        return values.astype(np.uint8) * 255
+    if not np.issubdtype(values.dtype, np.floating):
+        raise Undecodable(f"pixels must be bytes, or floats from 0 to 1, got {values.dtype}")
+    if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1):
+        raise Undecodable(f"floating-point pixels must be from 0 to 1, got {values.min():g} to {values.max():g}")
+    whole: NDArray[np.uint8] = np.rint(values * 255).astype(np.uint8)
+    return whole
+
+
+def name_of(image: Any, place: int) -> str:
+    """What to call an image by: its path, or its place."""
+    return str(image) if isinstance(image, (str, os.PathLike)) else f"image {place}"
+
+
+Chunk = tuple[list[int], list[NDArray[np.uint8]], list[Failure]]
+
+
+def decoded(images: Iterable[Any], shape: Shape, invert: bool, at_once: int, workers: int = 2) -> Iterator[Chunk]:
+    """Chunk by chunk: the places of images that could be read, their pixels, and who failed.
+
+    Threads decode the next chunk while the caller works on this one; no more than two chunks are ever in memory.
+    """
+
+    def one(numbered: tuple[int, Any]) -> NDArray[np.uint8] | Failure:
+        place, image = numbered
+        try:
+            return pixels_of(image, shape, invert)
+        except Undecodable as error:
+            return Failure(name_of(image, place), str(error))
+
+    def gathered(places: list[int], found: list[NDArray[np.uint8] | Failure]) -> Chunk:
+        readable = [(place, each) for place, each in zip(places, found, strict=True) if not isinstance(each, Failure)]
+        return (
+            [place for place, _ in readable],
+            [each for _, each in readable],
+            [f for f in found if isinstance(f, Failure)],
+        )
+
+    numbered = enumerate(images)
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = None
+        while some := list(islice(numbered, at_once)):
+            coming = ([place for place, _ in some], [pool.submit(one, each) for each in some])
+            if waiting is not None:
+                yield gathered(waiting[0], [each.result() for each in waiting[1]])
+            waiting = coming
+        if waiting is not None:
+            yield gathered(waiting[0], [each.result() for each in waiting[1]])

@@ -1,0 +1,91 @@
+"""Vectors of images are those of the network, whatever the chunk; a network is known by what it does."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from rankshot.fewshot.answerer import embed
+from rankshot.gallery import Embedder, Unreadable
+from rankshot.gallery import embedder as module
+from rankshot.models import Conv4, from_pretrained
+
+RANDOM = np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    return Conv4(in_channels=3, filters=8).eval()
+
+
+def test_the_network_s_own(network, monkeypatch):
+    images = RANDOM.integers(0, 256, (7, 3, 16, 16), dtype=np.uint8)
+    expected = embed(network, torch.from_numpy(images).float() / 255).numpy()
+    embedder = Embedder(network, (3, 16, 16))
+    assert embedder.dimensions == 8
+    np.testing.assert_allclose(embedder(images), expected, atol=1e-6)
+    monkeypatch.setattr(module, "PIXELS_AT_ONCE", 2 * 16 * 16)
+    np.testing.assert_allclose(embedder(iter(images)), expected, atol=1e-6)
+    assert embedder([]).shape == (0, 8)
+
+
+def test_shipped_weights_know_what_they_want(tmp_path):
+    embedder = Embedder("conv4-omniglot")
+    assert (embedder.shape, embedder.invert, embedder.dimensions) == ((1, 28, 28), True, 64)
+    paper = np.full((105, 105), 255, np.uint8)
+    paper[40:60, 20:80] = 0  # dark ink
+    Image.fromarray(paper).save(tmp_path / "a.png")
+    ready = np.zeros((1, 28, 28), np.uint8)
+    assert not np.allclose(embedder([tmp_path / "a.png"]), embedder([ready]))
+    model = from_pretrained("conv4-omniglot")
+    small = 255 - np.asarray(Image.fromarray(paper).resize((28, 28), Image.Resampling.BICUBIC, reducing_gap=2.0))
+    expected = embed(model, torch.from_numpy(small)[None, None].float() / 255)
+    np.testing.assert_allclose(embedder([tmp_path / "a.png"]), expected, atol=1e-6)
+    assert Embedder("conv4-mini-imagenet").shape == (3, 84, 84)
+    assert Embedder("conv4-cub").shape == (3, 64, 64)
+
+
+def test_all_that_cannot_be_read_are_named(network, tmp_path):
+    (tmp_path / "broken.jpg").write_bytes(b"nothing")
+    images = [np.zeros((16, 16, 3), np.uint8), tmp_path / "broken.jpg", "nowhere.jpg"]
+    embedder = Embedder(network, (3, 16, 16))
+    with pytest.raises(
+        Unreadable, match=r"2 of 3 images cannot be read: .*broken.jpg: no image.*; nowhere.jpg: No such"
+    ) as told:
+        embedder(images)
+    assert len(told.value.failures) == 2
+    (part,) = embedder.each(images)
+    assert (part.places, part.vectors.shape, len(part.failures)) == ([0], (1, 8), 2)
+
+
+def test_a_fingerprint_is_of_weights_and_of_how_images_are_made_ready(network):
+    made = Embedder(network, (3, 16, 16))
+    torch.manual_seed(1)
+    others = [
+        Embedder(Conv4(in_channels=3, filters=8), (3, 16, 16)),
+        Embedder(network, (3, 32, 32)),
+        Embedder(network, (3, 16, 16), invert=True),
+    ]
+    assert made.fingerprint == Embedder(network, (3, 16, 16), name="another name").fingerprint
+    assert len({made.fingerprint, *(each.fingerprint for each in others)}) == 4
+
+
+def test_bad_networks(network, tmp_path):
+    with pytest.raises(ValueError, match=r"Conv4 does not tell what images it wants: give shape="):
+        Embedder(network)
+    with pytest.raises(ValueError, match=r"must give \(B, D\) embeddings, got shape \(1, 3, 4, 4\)"):
+        Embedder(nn.Identity(), (3, 4, 4))
+    broken = Conv4(in_channels=3, filters=4)
+    nn.init.constant_(broken[0][0].weight, torch.nan)
+    with pytest.raises(ValueError, match="gives embeddings that are not finite"):
+        Embedder(broken, (3, 16, 16))
+    with pytest.raises(FileNotFoundError, match="holds no network"):
+        Embedder(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"images": 3}))
+    with warnings.catch_warnings(), pytest.raises(FileNotFoundError, match="holds no network yet"):
+        Embedder(tmp_path)
