@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 RUNS := runs/quickstart
 UPDATES := 400
+EPISODES := 1000
 
 .PHONY: setup quickstart test lint types pytest bench tables clean
 
@@ -20,7 +21,7 @@ $(STAMP): pyproject.toml constraints.txt
 quickstart: setup
 	$(BIN)/rankshot train --run $(RUNS)/siamese --method siamese --updates $(UPDATES) --resume
 	$(BIN)/rankshot train --run $(RUNS)/map-dlm --method map-dlm --updates $(UPDATES) --resume
-	$(BIN)/rankshot evaluate $(RUNS)/map-dlm $(RUNS)/siamese --untrained
+	$(BIN)/rankshot evaluate $(RUNS)/map-dlm $(RUNS)/siamese --untrained --episodes $(EPISODES)
 
 test: lint types pytest
 

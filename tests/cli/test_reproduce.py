@@ -17,9 +17,9 @@ def test_the_list(capsys, tmp_path):
     assert lines[0].split() == ["omniglot/paper/map-dlm/0"]
     assert "cub/paper/siamese/2" in [line.strip() for line in lines]
     assert main(["reproduce", "cub", "--list", "--only", "*/siamese/*"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 6
     assert main(["reproduce", "cub", "cub", "--list", "--only", "*/siamese/*"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 6
 
 
 def test_tables(tmp_path, capsys):

@@ -1,0 +1,271 @@
+"""Find everything like this one: images under ids, searched by what a network sees in them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from .embedder import Embedder
+from .local import LocalStore
+from .pictures import Failure, name_of
+from .store import Filter, Hit, Metadata, Store, Vectors
+
+VECTORS_ALONE = {"name": None, "fingerprint": None}
+
+
+class Duplicate(NamedTuple):
+    """Two images that are nearly the same to the network."""
+
+    id: str
+    other: str
+    similarity: float
+
+
+class Added(NamedTuple):
+    """What came of an addition: the ids that are in the gallery now, and the images that could not be read."""
+
+    ids: list[str]
+    failures: list[Failure]
+
+
+class Gallery:
+    """Images to be found again: added, searched, deleted; what a call has acknowledged outlives the process.
+
+    path      a new folder for it; None: a temporary one, which `save` copies
+    embedder  what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`;
+              None: everything is given as vectors
+    dimensions  of the vectors, where there is no embedder
+
+    >>> gallery = Gallery(dimensions=2)
+    >>> gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"]).ids
+    ['right', 'up']
+    >>> gallery.search([0.1, 2.0], k=1)[0].id
+    'up'
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        embedder: str | Path | Embedder | None = None,
+        *,
+        dimensions: int | None = None,
+    ) -> None:
+        made = _made(embedder)
+        if made is None and (not isinstance(dimensions, int) or dimensions < 1):
+            raise ValueError(f"without an embedder a gallery needs the dimensions of its vectors, got {dimensions!r}")
+        if path is None:
+            folder = Path(tempfile.mkdtemp(prefix="rankshot-gallery-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        else:
+            folder = Path(path)
+        about = VECTORS_ALONE if made is None else {"name": made.name, "fingerprint": made.fingerprint}
+        width = made.dimensions if made is not None else int(dimensions or 0)
+        self._begin(LocalStore.create(folder, width, {"embedder": about}), made)
+
+    @classmethod
+    def open(cls, uri: str | Path, embedder: str | Path | Embedder | None = None) -> Gallery:
+        """One that is there. The network that it was made with is loaded by its name when it is first needed.
+
+        embedder  that network, where it has moved; another one is refused
+        """
+        gallery = cls.__new__(cls)
+        gallery._begin(LocalStore(Path(uri)), None)
+        if (made := _made(embedder)) is not None:
+            gallery._embedder = gallery._the_same(made)
+        return gallery
+
+    def _begin(self, store: Store, embedder: Embedder | None) -> None:
+        self.store = store
+        self._embedder = embedder
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.store
+
+    def __enter__(self) -> Gallery:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.store.close()
+
+    def add(self, images: Any, ids: Sequence[str] | None = None, metadata: Sequence[Metadata] | None = None) -> Added:
+        """Images, or vectors (n, D). Those that cannot be read are told, and the others are added.
+
+        ids       one each; None: the path, or the next number that is free
+        metadata  one dictionary each, of what JSON can hold
+        """
+        images = list(images)
+        count = len(images)
+        for what, given in (("ids", ids), ("metadata", metadata)):
+            if given is not None and len(given) != count:
+                raise ValueError(f"there must be as many {what} as images, {count}, got {len(given)}")
+        notes = [dict(each) for each in metadata] if metadata is not None else [{} for _ in range(count)]
+        _check_json(notes)
+        vectors = self._ready(images)
+        if vectors is not None:
+            places, failures = list(range(count)), []
+        else:
+            parts = list(self.embedder.each(images))
+            places = [place for part in parts for place in part.places]
+            failures = [failure for part in parts for failure in part.failures]
+            vectors = np.concatenate([part.vectors for part in parts] or [np.zeros((0, self.store.dimensions), np.float32)])
+        chosen = list(ids) if ids is not None else self._new_ids(images)
+        names = [chosen[place] for place in places]
+        self.store.add(vectors, names, [notes[place] for place in places])
+        return Added(names, failures)
+
+    def delete(self, ids: str | Sequence[str]) -> None:
+        """All of them or, where one is unknown, none."""
+        self.store.delete([ids] if isinstance(ids, str) else list(ids))
+
+    def search(self, query: Any, k: int = 10, where: Filter | Mapping[str, Any] | None = None) -> list[Hit]:
+        """What is most like an image or a vector, the nearest first; with a list of them, what is like all of these.
+
+        where   metadata that a hit must have, {"colour": "red"} or {"colour": ["red", "blue"]}; or a function of it
+        """
+        vectors = self._vectors_of(self._several(query))
+        mean = torch.nn.functional.normalize(torch.from_numpy(vectors).mean(0, keepdim=True), dim=-1).numpy()
+        return self._search(mean, k, where)[0]
+
+    def search_each(self, queries: Any, k: int = 10, where: Filter | Mapping[str, Any] | None = None) -> list[list[Hit]]:
+        """For every query what is most like it."""
+        return self._search(self._vectors_of(list(queries)), k, where)
+
+    def duplicates(self, similarity: float = 0.99) -> list[Duplicate]:
+        """Pairs of images that are at least so similar, the most similar first."""
+        if not -1 <= similarity <= 1:
+            raise ValueError(f"similarity is a cosine, from -1 to 1, got {similarity}")
+        found = []
+        for ids, vectors in self._blocks():
+            k, rows = 4, np.arange(len(ids))
+            while len(rows):  # those whose last hit is still near may have more of them
+                hits = self.store.search(vectors[rows], k)
+                open_ended = [len(each) == k and each[-1].similarity >= similarity for each in hits]
+                for row, each, has_more in zip(rows, hits, open_ended, strict=True):
+                    near = [] if has_more else [hit for hit in each if hit.similarity >= similarity]
+                    found += [Duplicate(ids[row], hit.id, hit.similarity) for hit in near if ids[row] < hit.id]
+                k, rows = 8 * k, rows[open_ended]
+        return sorted(found, key=lambda each: -each.similarity)
+
+    def save(self, path: str | Path) -> None:
+        """A copy, in a new folder."""
+        target = LocalStore.create(Path(path), self.store.dimensions, self.store.about)
+        try:
+            for ids, vectors in self.store.chunks():
+                target.add(vectors, ids, [self.store.metadata(each) for each in ids])
+        finally:
+            target.close()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The network that its vectors come from."""
+        if self._embedder is None:
+            name = self.store.about["embedder"]["name"]
+            if name is None:
+                raise ValueError("this gallery holds vectors that were made elsewhere: give vectors, not images")
+            try:
+                self._embedder = self._the_same(Embedder(name))
+            except FileNotFoundError as error:
+                raise FileNotFoundError(
+                    f"{error}: this gallery was made with {name}; where it has moved, open with it"
+                ) from None
+        return self._embedder
+
+    def _the_same(self, embedder: Embedder) -> Embedder:
+        about = self.store.about["embedder"]
+        if embedder.fingerprint != about["fingerprint"]:
+            made_with = about["name"] or "vectors that were made elsewhere"
+            raise ValueError(
+                f"this gallery was made with {made_with} ({about['fingerprint']}), whose vectors are not those of "
+                f"{embedder.name} ({embedder.fingerprint})"
+            )
+        return embedder
+
+    def _search(self, vectors: Vectors, k: int, where: Filter | Mapping[str, Any] | None) -> list[list[Hit]]:
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
+        return self.store.search(vectors, min(k, max(1, len(self))), _filter(where))
+
+    def _several(self, query: Any) -> list[Any]:
+        """One image or vector, or some of them."""
+        if isinstance(query, (list, tuple)):
+            return [query] if _is_vector(query) else list(query)
+        of_vectors = getattr(query, "ndim", 0) == 2 and query.shape[1] == self.store.dimensions
+        return list(query) if of_vectors or getattr(query, "ndim", 0) == 4 else [query]
+
+    def _vectors_of(self, given: list[Any]) -> Vectors:
+        if not given:
+            raise ValueError("there is nothing to look for")
+        ready = self._ready(given)
+        return self.embedder(given) if ready is None else ready
+
+    def _ready(self, given: list[Any]) -> Vectors | None:
+        """Vectors of length 1, where these are vectors; None: they are images."""
+        if not all(_is_vector(each) for each in given):
+            return None
+        for each in given:
+            if len(each) != self.store.dimensions:
+                raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {len(each)}")
+        vectors = np.array([np.asarray(each, np.float64) for each in given]).reshape(len(given), self.store.dimensions)
+        if not np.isfinite(vectors).all():
+            row = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
+            raise ValueError(f"vectors must be finite, number {row} is not")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+    def _new_ids(self, images: Any) -> list[str]:
+        start = len(self)
+        chosen = []
+        for place, each in enumerate(images):
+            name = name_of(each, place)
+            if name == f"image {place}":  # it has no name of its own
+                while str(start) in self:
+                    start += 1
+                name, start = str(start), start + 1
+            chosen.append(name)
+        return chosen
+
+    def _blocks(self) -> Iterator[tuple[list[str], Vectors]]:
+        for ids, vectors in self.store.chunks():
+            for start in range(0, len(ids), 1024):
+                yield ids[start : start + 1024], vectors[start : start + 1024]
+
+
+def _made(embedder: str | Path | Embedder | None) -> Embedder | None:
+    return embedder if embedder is None or isinstance(embedder, Embedder) else Embedder(embedder)
+
+
+def _is_vector(given: Any) -> bool:
+    """One-dimensional numbers."""
+    if isinstance(given, (list, tuple)):
+        return bool(given) and all(isinstance(each, (int, float)) for each in given)
+    return getattr(given, "ndim", None) == 1
+
+
+def _check_json(notes: Iterable[Mapping[str, Any]]) -> None:
+    for each in notes:
+        try:
+            json.dumps(each, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"metadata must be what JSON can hold, got {each!r}: {error}") from None
+
+
+def _filter(where: Filter | Mapping[str, Any] | None) -> Filter | None:
+    if where is None or callable(where):
+        return where
+    wanted = {name: list(each) if isinstance(each, (list, tuple, set)) else [each] for name, each in where.items()}
+    return lambda metadata: all(metadata.get(name) in values for name, values in wanted.items())

@@ -1,0 +1,22 @@
+"""Adds to a gallery without end, and tells what was acknowledged: `python adding.py FOLDER`. Made to be killed."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from rankshot.gallery.local import LocalStore
+
+
+def vectors_of(start, count):
+    return np.random.default_rng(start).normal(size=(count, 8)).astype(np.float32)
+
+
+if __name__ == "__main__":
+    store = LocalStore(Path(sys.argv[1]))
+    number = len(store)
+    while True:
+        count = number % 7 + 1 if number % 5 else 5000  # several blocks now and then
+        store.add(vectors_of(number, count), [f"i{number + k}" for k in range(count)], [{"from": number}] * count)
+        print(number, count, flush=True)
+        number += count

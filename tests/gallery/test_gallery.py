@@ -1,0 +1,173 @@
+"""One contract for every backend: what goes in is found, exactly; what is wrong is refused and changes nothing."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from rankshot.gallery import Embedder, Gallery
+from rankshot.models import Conv4
+
+DIMENSIONS = 6
+
+
+def some(count, seed=0):
+    vectors = np.random.default_rng(seed).normal(size=(count, DIMENSIONS))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def gallery(tmp_path):
+    with Gallery(tmp_path / "g", dimensions=DIMENSIONS) as made:
+        yield made
+
+
+def test_the_nearest_by_brute_force(gallery):
+    vectors = some(200)
+    gallery.add(vectors, ids=[f"i{k}" for k in range(200)], metadata=[{"odd": bool(k % 2), "k": k} for k in range(200)])
+    queries = some(20, seed=1)
+    expected = (-(queries @ vectors.T)).argsort(1)
+    for query, hits, order in zip(queries, gallery.search_each(queries, k=7), expected, strict=True):
+        assert [hit.id for hit in hits] == [f"i{k}" for k in order[:7]]
+        np.testing.assert_allclose([hit.similarity for hit in hits], vectors[order[:7]] @ query, atol=1e-6)
+    for query, order in zip(queries, expected, strict=True):
+        odd = [k for k in order if k % 2][:5]
+        assert [hit.metadata["k"] for hit in gallery.search(query, 5, where={"odd": True})] == odd
+        few = [k for k in order if k in (3, 50, 77)]
+        assert [hit.metadata["k"] for hit in gallery.search(query, 9, where={"k": [3, 50, 77]})] == few
+        assert [hit.metadata["k"] for hit in gallery.search(query, 2, where=lambda m: m["k"] > 150)] == [
+            k for k in order if k > 150
+        ][:2]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["add", "delete", "again"]), st.integers(1, 5)), max_size=8), st.integers(0, 9))
+def test_a_history_of_additions_and_deletions(tmp_path_factory, history, seed):
+    """Against a dictionary, opened anew at the end."""
+    folder = tmp_path_factory.mktemp("g") / "g"
+    gallery, expected, number = Gallery(folder, dimensions=DIMENSIONS), {}, 0
+    random = np.random.default_rng(seed)
+    for what, count in history:
+        if what == "add":
+            ids = [f"i{number + k}" for k in range(count)]
+            vectors = some(count, seed=number)
+            gallery.add(vectors, ids=ids)
+            expected |= dict(zip(ids, vectors, strict=True))
+            number += count
+        elif expected:
+            chosen = random.choice(sorted(expected), min(count, len(expected)), replace=False).tolist()
+            gallery.delete(chosen)
+            gone = {each: expected.pop(each) for each in chosen}
+            if what == "again":
+                gallery.add(list(gone.values()), ids=list(gone))
+                expected |= gone
+    for each in (gallery, Gallery.open(folder)):
+        assert len(each) == len(expected)
+        assert {hit.id for hit in each.search(np.ones(DIMENSIONS), k=100)} == set(expected)
+        for id, vector in expected.items():
+            assert each.search(vector, 1)[0].similarity == pytest.approx(1, abs=1e-6)
+            assert id in each
+
+
+def test_more_like_these(gallery):
+    gallery.add(np.eye(DIMENSIONS), ids=list("abcdef"))
+    hits = gallery.search([np.eye(DIMENSIONS)[0], [0.0, 1, 0, 0, 0, 0]], k=2)
+    assert {hit.id for hit in hits} == {"a", "b"}
+    assert hits[0].similarity == pytest.approx(0.5**0.5)
+    assert gallery.search([0.0, 0, 3, 0, 0, 0], 1)[0].id == "c"
+    assert gallery.search(torch.eye(DIMENSIONS)[3:5], 2)[0].id in ("d", "e")
+
+
+def test_duplicates(gallery):
+    vectors = some(50)
+    twins = vectors[[3, 9, 9]] + 1e-4 * some(3, seed=5)
+    gallery.add(np.concatenate([vectors, twins]), ids=[f"i{k:02}" for k in range(53)])
+    found = {(each.id, each.other) for each in gallery.duplicates(0.999)}
+    assert found == {("i03", "i50"), ("i09", "i51"), ("i09", "i52"), ("i51", "i52")}
+    gallery.add(np.tile(vectors[:1], (40, 1)), ids=[f"same{k}" for k in range(40)])
+    assert len(gallery.duplicates(0.999)) == 4 + 41 * 40 // 2
+    with pytest.raises(ValueError, match="similarity is a cosine"):
+        gallery.duplicates(7)
+
+
+def test_a_copy(gallery, tmp_path):
+    gallery.add(some(9), ids=list("abcdefghi"), metadata=[{"k": k} for k in range(9)])
+    gallery.delete("c")
+    gallery.save(tmp_path / "copy")
+    copy = Gallery.open(tmp_path / "copy")
+    assert len(copy) == 8
+    assert copy.search_each(some(4, seed=3), 8) == gallery.search_each(some(4, seed=3), 8)
+    temporary = Gallery(dimensions=DIMENSIONS)
+    temporary.add(some(2))
+    assert [hit.id for hit in temporary.search(some(1)[0], 1)] == ["0"]
+    with pytest.raises(FileExistsError, match="exists already and is not empty"):
+        temporary.save(tmp_path / "copy")
+
+
+def test_images(tmp_path):
+    torch.manual_seed(0)
+    embedder = Embedder(Conv4(in_channels=3, filters=4), (3, 16, 16))
+    random = np.random.default_rng(0)
+    paths = [tmp_path / f"{k}.png" for k in range(5)]
+    for path in paths:
+        Image.fromarray(random.integers(0, 256, (20, 20, 3), dtype=np.uint8)).save(path)
+    (tmp_path / "broken.jpg").write_bytes(b"nothing")
+    gallery = Gallery(tmp_path / "g", embedder)
+    added = gallery.add([*paths[:3], tmp_path / "broken.jpg", *paths[3:]])
+    assert added.ids == [str(path) for path in paths]
+    assert [failure.name for failure in added.failures] == [str(tmp_path / "broken.jpg")]
+    assert gallery.search(paths[2], 1)[0].id == str(paths[2])
+    assert gallery.search(np.asarray(Image.open(paths[4])), 1)[0].id == str(paths[4])
+    both = embedder(paths[:2]).mean(0)
+    assert gallery.search([paths[0], Image.open(paths[1])], 5) == gallery.search(both, 5)
+    assert len(gallery.search_each(paths, 2)) == 5
+
+    other = Embedder(Conv4(in_channels=3, filters=4), (3, 16, 16), name="another")
+    message = rf"made with Conv4 \({embedder.fingerprint}\), whose vectors are not those of another \({other.fingerprint}\)"
+    with pytest.raises(ValueError, match=message):
+        Gallery.open(tmp_path / "g", other)
+    assert Gallery.open(tmp_path / "g", embedder).search(paths[2], 1)[0].id == str(paths[2])
+    with pytest.raises(FileNotFoundError, match="this gallery was made with Conv4; where it has moved, open with it"):
+        Gallery.open(tmp_path / "g").search(paths[2], 1)
+
+
+def test_a_network_that_comes_with_the_package(tmp_path):
+    characters = [np.eye(28, dtype=np.uint8)[None] * 255, np.eye(28, dtype=np.uint8)[None, ::-1] * 255]
+    Gallery(tmp_path / "g", "conv4-omniglot").add(characters, ids=["down", "up"])
+    assert Gallery.open(tmp_path / "g").search(characters[1], 1)[0].id == "up"
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda g: g.add(some(2), ids=["x", "x"]), ValueError, "id 'x' is given twice"),
+        (lambda g: g.add(some(2), ids=["x", "a"]), ValueError, "id 'a' is in the gallery already"),
+        (lambda g: g.add(some(2), ids=["x", ""]), TypeError, "an id must be a string that is not empty, got ''"),
+        (lambda g: g.add(some(2), ids=["x"]), ValueError, "as many ids as images, 2, got 1"),
+        (lambda g: g.add(some(2), metadata=[{}]), ValueError, "as many metadata as images, 2, got 1"),
+        (lambda g: g.add(some(1), metadata=[{"x": {1, 2}}]), ValueError, "metadata must be what JSON can hold"),
+        (lambda g: g.add(some(1), metadata=[{"x": np.nan}]), ValueError, "metadata must be what JSON can hold"),
+        (lambda g: g.add(np.full((1, DIMENSIONS), np.nan)), ValueError, "vectors must be finite, number 0 is not"),
+        (lambda g: g.add(np.zeros((1, 3))), ValueError, "vectors must have 6 dimensions, got 3"),
+        (lambda g: g.add(["picture.png"]), ValueError, "holds vectors that were made elsewhere"),
+        (lambda g: g.delete(["a", "nobody"]), KeyError, "there is no 'nobody' among the 2 images"),
+        (lambda g: g.search(some(1)[0], 0), ValueError, "k must be a whole number of 1 or more, got 0"),
+        (lambda g: g.search([], 1), ValueError, "there is nothing to look for"),
+    ],
+)
+def test_what_is_wrong_changes_nothing(gallery, act, error, message):
+    gallery.add(some(2), ids=["a", "b"])
+    with pytest.raises(error, match=message):
+        act(gallery)
+    assert len(gallery) == 2
+    assert {hit.id for hit in gallery.search(some(1)[0], 10)} == {"a", "b"}
+
+
+def test_empty(gallery):
+    assert gallery.search(some(1)[0], 3) == []
+    assert gallery.add([]).ids == []
+    assert gallery.duplicates() == []
+    with pytest.raises(ValueError, match="needs the dimensions of its vectors, got None"):
+        Gallery()
