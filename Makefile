@@ -14,7 +14,7 @@ setup: $(STAMP)
 # Installed again whenever what is to be installed changes.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gallery,milvus,test,bench]'
 	touch $(STAMP)
 
 # Two ways to learn the same alphabets, measured on alphabets that neither has seen. Interrupted, it goes on the next time.
@@ -33,7 +33,7 @@ types: setup
 	$(BIN)/mypy
 
 pytest: setup
-	$(BIN)/pytest -n 2
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
 
 # One run of every comparison; prints what it finds and writes results/.
 bench: setup quickstart

@@ -23,7 +23,8 @@ def test_the_help_names_every_command(capsys):
 def test_unknown_command(capsys):
     assert main(["trian"]) == 1
     assert (
-        capsys.readouterr().err == "rankshot: unknown command 'trian': there is 'data', 'train', 'evaluate', 'reproduce'\n"
+        capsys.readouterr().err
+        == "rankshot: unknown command 'trian': there is 'data', 'train', 'evaluate', 'classify', 'gallery', 'search', 'reproduce'\n"
     )
 
 
@@ -31,7 +32,13 @@ def test_unknown_command(capsys):
 def test_every_command_explains_itself(rankshot, name):
     done = subprocess.run(rankshot(name, "--help"), capture_output=True, text=True, check=True)
     assert f"usage: rankshot {name}" in done.stdout
-    assert {"data": "prepare", "reproduce": "--jobs INT"}.get(name, "--seed INT") in done.stdout
+    assert {
+        "data": "prepare",
+        "reproduce": "--jobs INT",
+        "classify": "--support PATH",
+        "gallery": "rescue",
+        "search": "--sheet",
+    }.get(name, "--seed INT") in done.stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -17,10 +17,13 @@ COMMANDS = {
     "data": "prepare, check and look at data sets, known ones and your own",
     "train": "learn an embedding from images",
     "evaluate": "measure runs on classes they have never seen, and write a report with pictures",
+    "classify": "tell the class of images from a few examples of each",
+    "gallery": "keep images to be found again",
+    "search": "find everything like this one",
     "reproduce": "make the paper's tables and figures from real data",
 }
 MEMORY = "there is not enough memory for this: a smaller batch, or fewer filters, takes less"
-EXTRA = "the command line needs more than the library: pip install 'rankshot[train]'"
+EXTRA = "the command line needs more than the library: pip install 'rankshot[train,gallery]', and [milvus] for Milvus"
 
 
 def usage() -> str:

@@ -29,7 +29,7 @@ from rankshot.models.pretrained import read_json
 
 from . import journal
 from .journal import ADDED, DELETED
-from .store import Damaged, Filter, Hit, Metadata, Vectors, check_new, unknown_id
+from .store import Damaged, Filter, Hit, Metadata, UnknownId, Vectors, check_new
 
 HEADER, VECTORS, ITEMS, JOURNAL = "gallery.json", "vectors.bin", "items.bin", "journal.bin"
 FORMAT = 1
@@ -116,7 +116,7 @@ class LocalStore:
             rows = []
             for each in dict.fromkeys(ids):
                 if each not in places:
-                    raise unknown_id(each, len(self))
+                    raise UnknownId(each, len(self))
                 rows.append(places[each])
             if not rows:
                 return
@@ -164,7 +164,7 @@ class LocalStore:
     def _row(self, id: str) -> int:
         row = self._places().get(id)
         if row is None:
-            raise unknown_id(id, len(self))
+            raise UnknownId(id, len(self))
         return row
 
     def chunks(self) -> Iterator[tuple[list[str], Vectors]]:

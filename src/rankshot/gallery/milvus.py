@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from .store import Filter, Hit, Metadata, Vectors, Wanted, check_new, unknown_id
+from .store import Filter, Hit, Metadata, UnknownId, Vectors, Wanted, check_new
 
 ABOUT = "rankshot_galleries"
 LONGEST_ID = 1024
@@ -99,7 +99,7 @@ class MilvusStore:
         known = self._known(wanted)
         for each in wanted:
             if each not in known:
-                raise unknown_id(each, len(self))
+                raise UnknownId(each, len(self))
         for start in range(0, len(wanted), IDS_AT_ONCE):
             some = wanted[start : start + IDS_AT_ONCE]
             done = f"{start} of {len(wanted)} images were deleted" if start else "nothing was deleted"
@@ -142,7 +142,7 @@ class MilvusStore:
     def _entity(self, id: str, field: str) -> Any:
         found = self._tried(lambda: self._client.get(self.collection, ids=[id], output_fields=[field]))
         if not found:
-            raise unknown_id(id, len(self))
+            raise UnknownId(id, len(self))
         return found[0][field]
 
     def chunks(self) -> Iterator[tuple[list[str], Vectors]]:

@@ -99,5 +99,11 @@ def check_new(ids: Sequence[str], known: Callable[[str], bool]) -> None:
         seen.add(each)
 
 
-def unknown_id(id: str, count: int) -> KeyError:
-    return KeyError(f"there is no {id!r} among the {count} images of the gallery")
+class UnknownId(KeyError, ValueError):
+    """Nothing in the gallery has this id."""
+
+    def __init__(self, id: str, count: int) -> None:
+        super().__init__(f"there is no {id!r} among the {count} images of the gallery")
+
+    def __str__(self) -> str:
+        return str(self.args[0])

@@ -1,0 +1,122 @@
+"""`rankshot classify`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import numpy as np
+import tyro
+
+from rankshot.gallery import Embedder, Failure, FewShotClassifier
+from rankshot.gallery.finding import examples, image_files
+
+AT_ONCE = 1024
+COLUMNS = ("image", "label", "probability", "nearness", "example")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Tell the class of images from a few examples of each, with nothing to train.
+
+    Prints a line for every image: its class, how probable it is among these classes, its cosine with the mean of
+    the nearest one, and the example that it is most like. What cannot be read is told, and the rest goes on; the exit code is 1 then.
+    """
+
+    images: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Images, and folders of them."""
+    support: Path
+    """Folder with a folder of examples for each class; as many as there are."""
+    model: str = "conv4-mini-imagenet"
+    """Network: a run folder, or weights that come with rankshot."""
+    rule: str = "ap"
+    """How to decide: ap (the paper's), nearest, or prototype."""
+    reject: float | None = None
+    """Answer `unknown` where an image is none of these: the share of known images that may be turned away, such as 0.05."""
+    threshold: float | None = None
+    """Of that cosine, instead of looking for one."""
+    unknown: str = "none of these"
+    """What to answer then."""
+    format: str = "csv"
+    """Of the lines: csv, or json (an object a line)."""
+    output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    """File to write. None: print."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Options, args=list(arguments), prog="rankshot classify")
+    if options.format not in ("csv", "json"):
+        raise ValueError(f"unknown format {options.format!r}: there is 'csv', 'json'")
+    embedder = Embedder(options.model)
+    classifier, failures = taught(options, embedder)
+    with output_to(options.output) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if options.format == "csv":
+            writer.writerow(COLUMNS)
+        files = image_files(options.images)
+        while some := list(islice(files, AT_ONCE)):
+            for part in embedder.each(some):
+                failures += told(part.failures)
+                for row in answers(classifier, [str(some[place]) for place in part.places], part.vectors):
+                    if options.format == "csv":
+                        writer.writerow(row.values())
+                    else:
+                        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return 1 if failures else 0
+
+
+def taught(options: Options, embedder: Embedder) -> tuple[FewShotClassifier, list[Failure]]:
+    """By the support folder; what cannot be read there is told too."""
+    paths = [(path, name) for name, found in examples(options.support).items() for path in found]
+    parts = list(embedder.each(path for path, _ in paths))
+    places = [place for part in parts for place in part.places]
+    failures = told([failure for part in parts for failure in part.failures])
+    labels = [paths[place][1] for place in places]
+    if missing := {name for _, name in paths} - set(labels):
+        raise ValueError(f"of class {sorted(missing)[0]!r} in {options.support} no image can be read")
+    classifier = FewShotClassifier(
+        embedder, rule=options.rule, reject=options.reject, threshold=options.threshold, unknown=options.unknown
+    )
+    classifier.fit(np.concatenate([part.vectors for part in parts]), labels)
+    classifier.support_names_ = [str(paths[place][0]) for place in places]
+    if classifier.rejection_ is not None:
+        wrong = classifier.rejection_
+        print(
+            f"rankshot: none of these below a cosine of {wrong.threshold:.3f}; of the examples themselves "
+            f"{100 * wrong.false_rejections:.1f} % would be turned away, and {100 * wrong.false_acceptances:.1f} % taken "
+            "for another class if theirs were not there",
+            file=sys.stderr,
+        )
+    return classifier, failures
+
+
+def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -> Iterator[dict[str, Any]]:
+    if not len(names):
+        return
+    labels, probabilities = classifier.predict(vectors), classifier.predict_proba(vectors).max(1)
+    near, nearest = classifier.nearness(vectors), classifier.neighbours(vectors, 1)
+    for name, label, probability, cosine, (example,) in zip(names, labels, probabilities, near, nearest, strict=True):
+        values = (name, str(label), round(float(probability), 4), round(float(cosine), 4), example.name)
+        yield dict(zip(COLUMNS, values, strict=True))
+
+
+def told(failures: list[Failure]) -> list[Failure]:
+    for each in failures:
+        print(f"rankshot: {each.name}: {each.why}", file=sys.stderr)
+    return failures
+
+
+@contextmanager
+def output_to(path: Path | None) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    with path.open("w", newline="") as file:
+        yield file

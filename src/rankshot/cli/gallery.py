@@ -1,0 +1,124 @@
+"""`rankshot gallery`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from rankshot.gallery import Gallery
+from rankshot.gallery.finding import image_files
+from rankshot.gallery.local import LocalStore
+from rankshot.gallery.milvus import is_milvus
+
+from .classify import told
+from .search import conditions
+
+AT_ONCE = 1024
+Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
+
+
+@dataclass(frozen=True)
+class Add:
+    """Add images to a gallery, which is made where it is not there yet. An image's id is its path; what is there already is
+    left alone, so that the same folder can be added again when it has grown."""
+
+    gallery: Where
+    images: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Images, and folders of them."""
+    model: str | None = None
+    """Network: a run folder, or weights that come with rankshot. None: the gallery's own, or conv4-mini-imagenet if new."""
+    metadata: tuple[str, ...] = ()
+    """Of all these images, as NAME=VALUE each."""
+
+    def run(self) -> int:
+        notes, failed, there, added = conditions(self.metadata), 0, 0, 0
+        with opened(self.gallery, self.model) as gallery:
+            files = image_files(self.images)
+            while some := list(islice(files, AT_ONCE)):
+                fresh = [path for path in some if str(path) not in gallery]
+                done = gallery.add(fresh, metadata=[notes] * len(fresh))
+                failed, there, added = (
+                    failed + len(told(done.failures)),
+                    there + len(some) - len(fresh),
+                    added + len(done.ids),
+                )
+                if sys.stderr.isatty():
+                    print(f"\r{added} images", end="", file=sys.stderr, flush=True)
+            if sys.stderr.isatty():
+                print("\r", end="", file=sys.stderr)
+            print(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {len(gallery)} in all")
+        return 1 if failed else 0
+
+
+@dataclass(frozen=True)
+class Info:
+    """How many images, and which network they were seen by."""
+
+    gallery: Where
+    verify: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Read everything, and compare it with its checksums."""
+
+    def run(self) -> int:
+        with Gallery.open(self.gallery) as gallery:
+            about = gallery.store.about["embedder"]
+            print(f"{self.gallery}: {len(gallery)} images, {gallery.store.dimensions} dimensions")
+            print(f"  seen by {about['name']} ({about['fingerprint']})" if about["name"] else "  vectors made elsewhere")
+            damage = gallery.store.verify() if self.verify else []
+        for each in damage:
+            print(f"rankshot: {each}", file=sys.stderr)
+        if self.verify and not damage:
+            print("  everything is as it was written")
+        return 1 if damage else 0
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Take images out of a gallery: all of these, or none where one is unknown."""
+
+    gallery: Where
+    ids: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Ids, which are paths where `add` gave them."""
+
+    def run(self) -> int:
+        with Gallery.open(self.gallery) as gallery:
+            gallery.delete(list(self.ids))
+            print(f"{self.gallery}: {len(set(self.ids))} deleted; {len(gallery)} in all")
+        return 0
+
+
+@dataclass(frozen=True)
+class Rescue:
+    """Make a new gallery of all that is intact in a damaged one."""
+
+    gallery: Where
+    to: Annotated[Path, tyro.conf.Positional]
+    """New folder."""
+
+    def run(self) -> int:
+        rescued = LocalStore(Path(self.gallery)).rescue(self.to)
+        print(f"{self.to}: {len(rescued)} images")
+        return 0
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": Delete, "rescue": Rescue}
+
+
+def opened(uri: str, model: str | None) -> Gallery:
+    if is_milvus(uri) or (Path(uri).exists() and any(Path(uri).iterdir())):
+        try:
+            return Gallery.open(uri, model)
+        except FileNotFoundError:
+            if not is_milvus(uri):
+                raise
+    return Gallery(uri, model or "conv4-mini-imagenet")
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.extras.subcommand_cli_from_dict(COMMANDS, args=list(arguments), prog="rankshot gallery")
+    return int(options.run())

@@ -1,0 +1,58 @@
+"""`rankshot search`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rankshot.gallery import Gallery
+from rankshot.gallery.hits_sheet import hits_sheet
+
+
+@dataclass(frozen=True)
+class Options:
+    """Find in a gallery what is most like an image, or like all of several."""
+
+    queries: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """One image, or several: what is like all of these."""
+    gallery: str
+    """Folder, NAME.db or http://host:19530/NAME of the gallery (see: rankshot gallery add)."""
+    k: Annotated[int, tyro.conf.arg(aliases=["-k"])] = 10
+    """How many to find."""
+    where: tuple[str, ...] = ()
+    """Metadata that a hit must have, as NAME=VALUE each."""
+    model: str | None = None
+    """The network that the gallery was made with, where it has moved."""
+    sheet: Path | None = None
+    """Picture to write: the queries and what was found, such as out.png."""
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Print an object a line instead of a table."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Options, args=list(arguments), prog="rankshot search")
+    with Gallery.open(options.gallery, options.model) as gallery:
+        hits = gallery.search(list(options.queries), options.k, conditions(options.where) or None)
+    for hit in hits:
+        if options.json:
+            print(json.dumps(hit._asdict(), ensure_ascii=False))
+        else:
+            print("  ".join([f"{hit.similarity:.4f}", hit.id, *([json.dumps(hit.metadata)] if hit.metadata else [])]))
+    if options.sheet is not None:
+        hits_sheet(options.queries, hits, options.sheet)
+    return 0
+
+
+def conditions(told: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for each in told:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise ValueError(f"a condition is NAME=VALUE, got {each!r}")
+        found[name] = value
+    return found

@@ -1,0 +1,43 @@
+"""Image files in folders, one after another: a million of them are never listed at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rankshot.data.decoding import SUFFIXES
+
+
+def image_files(places: Iterable[str | Path]) -> Iterator[Path]:
+    """Files as they are given, and what looks like an image in folders and the folders within, but for hidden ones."""
+    for place in places:
+        if Path(place).is_dir():
+            yield from _within(Path(place))
+        elif Path(place).exists():
+            yield Path(place)
+        else:
+            raise FileNotFoundError(f"there is no {place}")
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from _within(Path(entry.path))
+            elif entry.name.lower().endswith(SUFFIXES):
+                yield Path(entry.path)
+
+
+def examples(folder: Path) -> dict[str, list[Path]]:
+    """Of a folder with a folder of images for each class: class -> its images, in the order of their names."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}")
+    names = sorted(each.name for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+    found = {name: sorted(image_files([folder / name])) for name in names}
+    found = {name: paths for name, paths in found.items() if paths}
+    if not found:
+        raise ValueError(f"{folder} must hold a folder of images for each class: there is none")
+    return found

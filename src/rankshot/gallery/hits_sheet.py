@@ -1,0 +1,38 @@
+"""What was looked for and what was found, as one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image, ImageDraw, ImageFont
+
+from rankshot.data.decoding import Undecodable, picture_of
+
+from .pictures import pixels_of
+from .store import Hit
+
+SIDE, GAP, CAPTION, PER_ROW = 128, 6, 18, 6
+
+
+def hits_sheet(queries: Sequence[Any], hits: Sequence[Hit], path: Path) -> None:
+    """The queries, framed, then the hits with their cosine. An id is taken for a path; what is no image stays grey."""
+    cells = [
+        *((query, "query", "#c8452c") for query in queries),
+        *((hit.id, f"{hit.similarity:.3f}", None) for hit in hits),
+    ]
+    rows = -(-len(cells) // PER_ROW)
+    width, height = SIDE + GAP, SIDE + CAPTION + GAP
+    sheet = Image.new("RGB", (GAP + min(len(cells), PER_ROW) * width, GAP + rows * height), "white")
+    draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(12)
+    for place, (image, caption, frame) in enumerate(cells):
+        left, top = GAP + place % PER_ROW * width, GAP + place // PER_ROW * height
+        try:
+            sheet.paste(picture_of(pixels_of(image, (3, SIDE, SIDE))), (left, top))
+        except Undecodable:
+            draw.rectangle((left, top, left + SIDE, top + SIDE), fill="#dddddd")
+        if frame:
+            draw.rectangle((left - 2, top - 2, left + SIDE + 1, top + SIDE + 1), outline=frame, width=2)
+        draw.text((left, top + SIDE + 2), caption, fill="black", font=font)
+    sheet.save(path)

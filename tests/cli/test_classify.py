@@ -1,0 +1,66 @@
+"""Classes from a folder of examples, image by image."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rankshot.cli.main import main
+
+COLOURS = {"red": (200, 30, 30), "green": (30, 180, 40), "blue": (30, 40, 210)}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    for name, colour in COLOURS.items():
+        for number in range(4):
+            place = tmp_path / ("support" if number < (3 if name == "red" else 2) else "new") / name
+            place.mkdir(parents=True, exist_ok=True)
+            pixels = np.clip(np.array(colour) + random.integers(-25, 25, (70, 90, 3)), 0, 255).astype(np.uint8)
+            Image.fromarray(pixels).save(place / f"{number}.png")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_csv_and_json(folder, capsys):
+    command = ["classify", "new", "--support", "support", "--model", "conv4-cub"]
+    assert main([*command, "-o", "out.csv"]) == 0
+    with (folder / "out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5
+    for row in rows:
+        assert row["label"] == row["image"].split("/")[1]
+        assert row["example"].startswith(f"support/{row['label']}/")
+        assert 1 / 3 < float(row["probability"]) <= 1
+    assert main([*command, "--format", "json", "--rule", "prototype"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["label"] for each in found] == [row["label"] for row in rows]
+
+
+def test_none_of_these_and_what_cannot_be_read(folder, capsys):
+    random = np.random.default_rng(1)
+    Image.fromarray(random.integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(folder / "new" / "noise.png")
+    (folder / "new" / "broken.jpg").write_bytes(b"nothing")
+    assert main(["classify", "new", "--support", "support", "--model", "conv4-cub", "--reject", "0.1"]) == 1
+    told = capsys.readouterr()
+    assert "new/broken.jpg: no image" in told.err
+    assert "% would be turned away, and" in told.err
+    answers = {row["image"]: row["label"] for row in csv.DictReader(told.out.splitlines())}
+    assert answers["new/noise.png"] == "none of these"
+    assert answers["new/blue/3.png"] in ("blue", "none of these")
+
+
+def test_bad_use(folder, capsys):
+    (folder / "support" / "odd").mkdir()
+    (folder / "support" / "odd" / "x.png").write_bytes(b"nothing")
+    for command, message in (
+        (["new", "--support", "nowhere"], "there is no folder nowhere"),
+        (["new", "--support", "support", "--model", "conv4-cub"], "of class 'odd' in support no image can be read"),
+        (["new", "--support", "new", "--format", "xml"], "unknown format 'xml': there is 'csv', 'json'"),
+        (["new", "--support", "new", "--model", "elsewhere"], "elsewhere holds no network"),
+    ):
+        assert main(["classify", *command]) == 1
+        assert message in capsys.readouterr().err

@@ -1,0 +1,89 @@
+"""Galleries from the shell: add, look, search, delete, rescue."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from rankshot.cli.main import main
+from rankshot.gallery.local import VECTORS
+
+COLOURS = {"red": (200, 30, 30), "green": (30, 180, 40), "blue": (30, 40, 210)}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    random = np.random.default_rng(0)
+    for name, colour in COLOURS.items():
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        for number in range(4):
+            noise = random.integers(-25, 25, (70, 90, 3))
+            pixels = np.clip(np.array(colour) + noise, 0, 255).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "pictures" / name / f"{number}.jpg")
+    return tmp_path
+
+
+def test_from_a_folder_to_what_is_alike(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "pictures" / "broken.jpg").write_bytes(b"nothing")
+    assert main(["gallery", "add", "g", "pictures", "--model", "conv4-cub"]) == 1
+    told = capsys.readouterr()
+    assert "g: 12 added, 0 there already, 1 unreadable; 12 in all" in told.out
+    assert "pictures/broken.jpg: no image" in told.err
+    (folder / "pictures" / "broken.jpg").unlink()
+    Image.new("RGB", (50, 50), (250, 250, 0)).save(folder / "pictures" / "yellow.png")
+    assert main(["gallery", "add", "g", "pictures", "--metadata", "kind=late"]) == 0  # again, when it has grown
+    assert "g: 1 added, 12 there already, 0 unreadable; 13 in all" in capsys.readouterr().out
+
+    assert main(["search", "pictures/red/1.jpg", "--gallery", "g", "-k", "4", "--sheet", "out.png"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split("  ")[1] == "pictures/red/1.jpg"
+    assert all("pictures/red/" in line for line in lines)
+    with Image.open("out.png") as sheet:
+        assert sheet.size[0] > 500
+    both = ["pictures/red/1.jpg", "pictures/red/2.jpg"]
+    assert main(["search", *both, "--gallery", "g", "--where", "kind=late", "--json"]) == 0
+    (hit,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (hit["id"], hit["metadata"]) == ("pictures/yellow.png", {"kind": "late"})
+
+    assert main(["gallery", "delete", "g", "pictures/yellow.png"]) == 0
+    assert "g: 1 deleted; 12 in all" in capsys.readouterr().out
+    assert main(["gallery", "delete", "g", "pictures/yellow.png"]) == 1
+    assert "there is no 'pictures/yellow.png' among the 12 images" in capsys.readouterr().err
+    assert main(["gallery", "info", "g", "--verify"]) == 0
+    told = capsys.readouterr().out
+    assert "g: 12 images, 1024 dimensions" in told
+    assert "seen by conv4-cub" in told
+    assert "everything is as it was written" in told
+
+
+def test_damage(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    for name in COLOURS:
+        assert main(["gallery", "add", "g", f"pictures/{name}", "--model", "conv4-cub"]) == 0
+    with (folder / "g" / VECTORS).open("r+b") as file:
+        file.seek(9)
+        file.write(b"?")
+    capsys.readouterr()
+    assert main(["gallery", "info", "g", "--verify"]) == 1
+    assert "images 0 to 3 are damaged" in capsys.readouterr().err
+    assert main(["search", "pictures/red/1.jpg", "--gallery", "g"]) == 1
+    assert "What is intact can be rescued" in capsys.readouterr().err
+    assert main(["gallery", "rescue", "g", "new"]) == 0
+    assert "new: 8 images" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["search", "x.jpg", "--gallery", "nowhere"], "nowhere is no gallery: there is no gallery.json in it"),
+        (["gallery", "add", "pictures", "pictures"], "pictures is no gallery"),
+        (["gallery", "add", "g", "pictures", "--metadata", "late"], "a condition is NAME=VALUE, got 'late'"),
+        (["gallery", "add", "g", "nowhere"], "there is no nowhere"),
+    ],
+)
+def test_bad_use(folder, capsys, monkeypatch, command, message):
+    monkeypatch.chdir(folder)
+    assert main(command) == 1
+    assert message in capsys.readouterr().err

@@ -1,0 +1,17 @@
+"""A picture of what was found."""
+
+import numpy as np
+from PIL import Image
+
+from rankshot.gallery import Hit
+from rankshot.gallery.hits_sheet import CAPTION, GAP, SIDE, hits_sheet
+
+
+def test_the_sheet(tmp_path):
+    Image.new("RGB", (30, 20), (200, 0, 0)).save(tmp_path / "red.png")
+    hits = [Hit(str(tmp_path / "red.png"), 0.9, {}), Hit("gone.png", 0.8, {})]
+    hits_sheet([tmp_path / "red.png"], hits, tmp_path / "out.png")
+    pixels = np.asarray(Image.open(tmp_path / "out.png"))
+    assert pixels.shape == (GAP + SIDE + CAPTION + GAP, GAP + 3 * (SIDE + GAP), 3)
+    middle = [pixels[GAP + SIDE // 2, GAP + place * (SIDE + GAP) + SIDE // 2].tolist() for place in range(3)]
+    assert middle == [[200, 0, 0], [200, 0, 0], [221, 221, 221]]
