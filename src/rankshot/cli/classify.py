@@ -27,7 +27,8 @@ class Options:
     """Tell the class of images from a few examples of each, with nothing to train.
 
     Prints a line for every image: its class, how probable it is among these classes, its cosine with the mean of
-    the nearest one, and the example that it is most like. What cannot be read is told, and the rest goes on; the exit code is 1 then.
+    the nearest one, and the example that it is most like. What cannot be read is told, and the rest goes on; the exit
+    code is 1 then.
     """
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional]

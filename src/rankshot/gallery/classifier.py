@@ -25,6 +25,7 @@ from .rejection import Rejection, among_themselves, calibrated, judged, nearness
 RULES = ("ap", "nearest", "prototype")
 SIMILARITIES_AT_ONCE = 2**22
 TEMPERATURES = tuple(0.001 * 2**step for step in range(12))  # of predict_proba: 0.001 to 2
+EXAMPLES_TO_TRY = 50  # to find it by
 USUAL_TEMPERATURE = 0.05  # where the examples cannot tell
 
 
@@ -189,11 +190,12 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return judged(known.threshold(self.reject), *among_themselves(support, labels, way))
 
     def _temperature(self) -> float:
-        """That with the best log-likelihood of the examples, each left out of its class."""
+        """That with the best log-likelihood of the examples, some of them, each left out of its class."""
         counts = np.bincount(self.support_labels_)
         if len(counts) < 2 or counts.max() < 2:
             return USUAL_TEMPERATURE
-        places = [p for p, label in enumerate(self.support_labels_) if counts[label] > 1][:200]
+        places = [p for p, label in enumerate(self.support_labels_) if counts[label] > 1]
+        places = places[:: max(1, len(places) // EXAMPLES_TO_TRY)]
         support, labels = torch.from_numpy(self.support_), torch.from_numpy(self.support_labels_)
         scores = []
         for place in places:
