@@ -49,11 +49,14 @@ def server(tmp_path):
         made.stop()
 
 
-@pytest.fixture(params=["local", "milvus-lite"])
+@pytest.fixture(params=["local", "faiss", "milvus-lite"])
 def place(request, tmp_path):
     """Where to make a gallery."""
     if request.param == "local":
         return tmp_path / "g"
+    if request.param == "faiss":
+        pytest.importorskip("faiss", reason="faiss is not installed")
+        return f"faiss:{tmp_path / 'g'}"
     pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
     return str(tmp_path / "g.db")
 
@@ -109,6 +112,24 @@ def test_a_history_of_additions_and_deletions(tmp_path_factory, history, seed):
         for id, vector in expected.items():
             assert each.search(vector, 1)[0].similarity == pytest.approx(1, abs=1e-6)
             assert id in each
+
+
+def test_many_images_by_faiss(tmp_path):
+    pytest.importorskip("faiss", reason="faiss is not installed")
+    vectors = np.random.default_rng(0).normal(size=(25_000, 16)).astype(np.float32)
+    with Gallery(tmp_path / "g", dimensions=16) as gallery:
+        gallery.add(vectors)
+        gallery.delete(["5"])
+        exact = gallery.search_each(vectors[:50], k=10)
+    with Gallery.open(f"faiss:{tmp_path / 'g'}") as gallery:
+        found = gallery.search_each(vectors[:50], k=10)
+        same = [
+            len({hit.id for hit in one} & {hit.id for hit in other}) / 10 for one, other in zip(exact, found, strict=True)
+        ]
+        assert np.mean(same) > 0.95
+        assert found[5][0].id != "5"
+        gallery.add(vectors[5:6], ids=["five"])
+        assert gallery.search(vectors[5], 1)[0].id == "five"
 
 
 def test_more_like_these(gallery):

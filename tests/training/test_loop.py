@@ -13,6 +13,7 @@ from small import SMALL, small
 import rankshot
 from rankshot import data, fewshot
 from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.models import Conv4
 from rankshot.models.pretrained import read_notes, read_tensors
 from rankshot.training import TrainConfig, run_folder, train
 from rankshot.training.loop import Diverged, noise, validation_tasks, where_to_train
@@ -128,6 +129,33 @@ def test_two_threads_repeat_themselves_too(tmp_path, method):
         torch.set_num_threads(1)
     assert metrics(tmp_path / "one") == metrics(tmp_path / "other")
     assert same(tensors(tmp_path / "one", "state"), tensors(tmp_path / "other", "state"))
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "prototypical"}, {"mirror": True, "augment": ("flip",)}], ids=str)
+def test_begun_with_other_weights(tmp_path, settings):
+    train(small(updates=4, validate_every=0), tmp_path / "first")
+    config = small(updates=1, validate_every=0, learning_rate=1e-12, init=str(tmp_path / "first"), **settings)
+    train(config, tmp_path / "second")
+    images = torch.rand(3, 1, 28, 28)
+    found = rankshot.from_pretrained(tmp_path / "second")
+    one, other = (
+        next(each for each in model.modules() if isinstance(each, Conv4))
+        for model in (rankshot.from_pretrained(tmp_path / "first"), found)
+    )
+    for name, each in one.named_parameters():  # an update at so low a rate moves nothing
+        torch.testing.assert_close(dict(other.named_parameters())[name], each, msg=name)
+    assert found(images).shape == one(images).shape
+
+
+def test_what_cannot_be_begun_with(tmp_path):
+    message = (
+        "conv4-cub has 64 filters and sees images of 3 channels: this network has 4 filters, and its images 1 channels"
+    )
+    with pytest.raises(ValueError, match=message):
+        train(small(init="conv4-cub", filters=4), tmp_path / "run")
+    with pytest.raises(FileNotFoundError, match="nowhere holds no network"):
+        train(small(init="nowhere"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_batches_without_a_pair(tmp_path):

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import tyro
 
 from rankshot.gallery import Gallery
+from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.finding import image_files
 from rankshot.gallery.local import LocalStore
 from rankshot.gallery.milvus import is_milvus
@@ -101,7 +102,7 @@ class Rescue:
     """New folder."""
 
     def run(self) -> int:
-        rescued = LocalStore(Path(self.gallery)).rescue(self.to)
+        rescued = LocalStore(folder_in(self.gallery)).rescue(self.to)
         print(f"{self.to}: {len(rescued)} images")
         return 0
 
@@ -110,7 +111,8 @@ COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": D
 
 
 def opened(uri: str, model: str | None) -> Gallery:
-    if is_milvus(uri) or (Path(uri).exists() and any(Path(uri).iterdir())):
+    folder = folder_in(uri)
+    if is_milvus(uri) or (folder.exists() and any(folder.iterdir())):
         try:
             return Gallery.open(uri, model)
         except FileNotFoundError:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from .embedder import Embedder
+from .faiss_store import FaissStore, folder_in, is_faiss
 from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure, name_of
@@ -41,8 +42,8 @@ class Added(NamedTuple):
 class Gallery:
     """Images to be found again: added, searched, deleted; what a call has acknowledged outlives the process.
 
-    path      where to make it: a new folder; "NAME.db" or "http://host:19530/NAME" for Milvus (see `milvus`); None: a
-              temporary folder, which `save` copies
+    path      where to make it: a new folder, searched exactly, or by FAISS with "faiss:FOLDER"; "NAME.db" or
+              "http://host:19530/NAME" for Milvus (see `milvus`); None: a temporary folder, which `save` copies
     embedder  what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`;
               None: everything is given as vectors
     dimensions  of the vectors, where there is no embedder
@@ -268,11 +269,16 @@ def _check_json(notes: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:
-    return MilvusStore(uri, about, dimensions) if is_milvus(uri) else LocalStore.create(Path(uri), dimensions, about)
+    if is_milvus(uri):
+        return MilvusStore(uri, about, dimensions)
+    kind = FaissStore if is_faiss(uri) else LocalStore
+    return kind.create(folder_in(uri), dimensions, about)
 
 
 def _opened(uri: str) -> Store:
-    return MilvusStore(uri) if is_milvus(uri) else LocalStore(Path(uri))
+    if is_milvus(uri):
+        return MilvusStore(uri)
+    return FaissStore(folder_in(uri)) if is_faiss(uri) else LocalStore(Path(uri))
 
 
 def _filter(where: Filter | Mapping[str, Any] | None) -> Filter | None:

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -59,7 +59,7 @@ class LocalStore:
         self._read_journal()
 
     @classmethod
-    def create(cls, folder: Path, dimensions: int, about: Mapping[str, Any]) -> LocalStore:
+    def create(cls, folder: Path, dimensions: int, about: Mapping[str, Any]) -> Self:
         """A new and empty one; a folder that holds anything is left alone."""
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):

@@ -64,6 +64,8 @@ class TrainConfig:
     temperature: float = 0.01
     """Of smooth-ap: how soft a comparison is."""
 
+    init: str | None = None
+    """Begin with the weights of a run folder, or those that come along, such as conv4-mini-imagenet. None: random ones."""
     filters: int = 64
     """Filters of each of the four layers of Conv4."""
     mirror: bool = False

@@ -21,7 +21,9 @@ from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS, check_augmentat
 from rankshot.data.store import NoClasses
 from rankshot.losses.unit import unit_vectors
 from rankshot.methods import Given, Method, system
-from rankshot.models.pretrained import build
+from rankshot.models import Conv4
+from rankshot.models.pretrained import build, fill, from_pretrained
+from rankshot.models.shipped import folder_of
 from rankshot.randomness import generator_for
 
 from . import run_folder
@@ -213,7 +215,27 @@ def first_weights(config: TrainConfig, given: Given) -> tuple[nn.Module, Method]
     chosen = system(config.method)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(generator_for(config.seed, "weights").initial_seed())
-        return build(chosen.network(given)), chosen(given)
+        model, method = build(chosen.network(given)), chosen(given)
+    if config.init is not None:
+        begin_with(model, config.init)
+    return model, method
+
+
+def begin_with(model: nn.Module, init: str) -> None:
+    """The weights of another network's Conv4, into this one's."""
+    ours, theirs = (
+        next((each.state_dict() for each in network.modules() if isinstance(each, Conv4)), None)
+        for network in (model, from_pretrained(init))
+    )
+    if ours is None or theirs is None:
+        raise ValueError(f"{init} cannot be begun with: only a Conv4 can, with another")
+    (filters, channels), (wanted, given) = (each["0.0.weight"].shape[:2] for each in (theirs, ours))
+    if (filters, channels) != (wanted, given):
+        raise ValueError(
+            f"{init} has {filters} filters and sees images of {channels} channels: this network has {wanted} filters, and "
+            f"its images {given} channels"
+        )
+    fill(ours, {name: each for name, each in theirs.items() if name in ours}, folder_of(init))
 
 
 def noise(config: TrainConfig, update: int, labels: Tensor) -> Tensor:
