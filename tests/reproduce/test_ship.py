@@ -11,6 +11,7 @@ from small import small
 from rankshot.models import from_pretrained
 from rankshot.models.pretrained import write_tensors
 from rankshot.report import measure, protocol_for, record
+from rankshot.reproduce.calibrate import calibrate
 from rankshot.reproduce.ship import ship
 from rankshot.training import train
 
@@ -22,15 +23,18 @@ def run(tmp_path_factory, data_root):
     return folder
 
 
-def test_ship(run, tmp_path):
+def test_ship(run, tmp_path, data_root):
     with pytest.raises(FileNotFoundError, match=r"evaluation.json: rankshot evaluate .*run first"):
         ship(run, "mine", tmp_path)
     assert not (tmp_path / "mine").exists()
     protocol = protocol_for([run], ways=[3], shots=[1], episodes=5)
     record(measure(run, protocol, "run"), protocol)
+    with pytest.raises(FileNotFoundError, match=r"one_shot.json: python -m rankshot.reproduce.calibrate .*run first"):
+        ship(run, "mine", tmp_path)
+    calibrate(run, str(data_root))
     place = ship(run, "mine", tmp_path)
     names = sorted(path.name for path in place.iterdir())
-    assert names == ["README.md", "classes.json", "config.json", "evaluation.json", "model.safetensors"]
+    assert names == ["README.md", "classes.json", "config.json", "evaluation.json", "model.safetensors", "one_shot.json"]
     settings = json.loads((place / "config.json").read_text())
     assert (settings["root"], settings["device"]) == (None, "auto")
     card = (place / "README.md").read_text()

@@ -46,7 +46,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     rule       "ap", the paper's: the class whose examples the query ranks best, by average precision; "nearest": that of
                the nearest example; "prototype": that of the nearest mean
     reject     answer `unknown` where an image is none of these: the share of known images that may be turned away, such as
-               0.05, from which the threshold is found by leaving out one example at a time. None: never
+               0.05, from which the threshold is found by leaving out one example at a time (or, with one example a class,
+               from what comes with the weights). None: never
     threshold  of the cosine with the nearest class's mean, instead of looking for one
     unknown    the answer for none of these
 
@@ -181,13 +182,13 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         found = calibrated(support, labels, way, self.reject)
         if found is not None:
             return found
-        known = getattr(self._embedder(), "one_shot", None)
-        if known is None:
+        embedder = self._embedder()
+        if embedder is None or embedder.one_shot is None:
             raise ValueError(
                 "with one example of every class, what is none of these cannot be told from the examples: give two of a "
                 "class, or a threshold"
             )
-        return judged(known.threshold(self.reject), *among_themselves(support, labels, way))
+        return judged(embedder.one_shot.threshold(self.reject), *among_themselves(support, labels, way))
 
     def _temperature(self) -> float:
         """That with the best log-likelihood of the examples, some of them, each left out of its class."""

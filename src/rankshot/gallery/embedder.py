@@ -18,6 +18,7 @@ from rankshot.losses.unit import unit_vectors
 from rankshot.models.pretrained import described_in, from_pretrained, images_of
 from rankshot.models.shipped import folder_of
 
+from .one_shot import OneShot, read
 from .pictures import Failure, Shape, Unreadable, decoded
 
 PIXELS_AT_ONCE = 2**19
@@ -56,12 +57,13 @@ class Embedder:
     ) -> None:
         known: Mapping[str, Any] = {}
         description: Mapping[str, Any] = {}
+        self.one_shot: OneShot | None = None  # thresholds that come with the weights
         if isinstance(model, nn.Module):
             network, self.name = model, name or type(model).__name__
         else:
             folder = folder_of(model)
             network, known, description = from_pretrained(folder), images_of(folder), described_in(folder)
-            self.name = name or str(model)
+            self.name, self.one_shot = name or str(model), read(folder)
         if isinstance(network, Answerer):
             raise ValueError(f"{self.name} answers in its own way and has no embeddings: use an embedding network")
         if shape is None and "shape" not in known:

@@ -8,20 +8,22 @@ import sys
 from pathlib import Path
 
 from rankshot.files import write_whole
+from rankshot.gallery.one_shot import ONE_SHOT
 from rankshot.models.pretrained import CONFIG, WEIGHTS, read_json, read_notes
 from rankshot.models.shipped import FOLDER
 from rankshot.training.card import EVALUATION, write_card
 from rankshot.training.run_folder import CLASSES
 
 MOST_BYTES = 500_000
-FILES = (WEIGHTS, CLASSES, EVALUATION)
+FILES = (WEIGHTS, CLASSES, EVALUATION, ONE_SHOT)
 
 
 def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
     """Copy what a user needs, without what says where it was made. A network that was not measured is not shipped."""
     for each in (CONFIG, *FILES):
         if not (run / each).is_file():
-            hint = f": rankshot evaluate {run} first" if each == EVALUATION else ""
+            how = {EVALUATION: "rankshot evaluate", ONE_SHOT: "python -m rankshot.reproduce.calibrate"}.get(each)
+            hint = f": {how} {run} first" if how else ""
             raise FileNotFoundError(f"there is no {run / each}{hint}")
     measured, kept = read_json(run / EVALUATION).get("update"), read_notes(run / WEIGHTS).get("update")
     if measured != kept:

@@ -1,0 +1,59 @@
+"""None of these with a single example a class: nothing can be left out, so the network's own threshold is taken.
+
+It comes with the weights, from classes that they have not learned from: in episodes of one example a class, so near were
+the other images to the nearest class. `python -m rankshot.reproduce.calibrate RUN` measures it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rankshot.fewshot import Classification
+from rankshot.fewshot.episodes import draw_episodes
+from rankshot.models.pretrained import read_json
+
+ONE_SHOT = "one_shot.json"
+RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+WAY, EPISODES, SEED = 20, 500, 0
+
+
+class OneShot(NamedTuple):
+    """Share of known images that are less near -> how near.
+
+    caught   share of strangers, images of a class that is not there, that are less near too
+    """
+
+    rates: tuple[float, ...]
+    thresholds: tuple[float, ...]
+    caught: tuple[float, ...]
+
+    def threshold(self, rate: float) -> float:
+        """Of any rate between those that were measured."""
+        return float(np.interp(rate, self.rates, self.thresholds))
+
+
+def measured(vectors: Tensor, labels: Tensor) -> OneShot:
+    """From (n, D) unit vectors of classes (n,): each episode has one class more than it shows an example of."""
+    way = min(WAY, len(labels.unique()))  # type: ignore[no-untyped-call]
+    episodes = draw_episodes(labels, Classification(way, 1), EPISODES, SEED)
+    found = vectors[episodes]  # (episodes, way, images, D)
+    nearness = (found[:, :, 1:] @ found[:, None, :-1, 0].mT).amax(-1)
+    known, strangers = nearness[:, :-1].flatten().double(), nearness[:, -1].flatten().double()
+    thresholds = known.quantile(torch.tensor(RATES, dtype=torch.float64))
+    caught = (strangers[:, None] < thresholds).double().mean(0)
+    return OneShot(RATES, tuple(thresholds.tolist()), tuple(caught.tolist()))
+
+
+def read(folder: Path) -> OneShot | None:
+    """What lies with the weights, if anything."""
+    if not (folder / ONE_SHOT).is_file():
+        return None
+    content = read_json(folder / ONE_SHOT)
+    if set(OneShot._fields) - content.keys():
+        raise ValueError(f"{folder / ONE_SHOT} is damaged: it should hold {', '.join(OneShot._fields)}")
+    return OneShot(*(tuple(content[name]) for name in OneShot._fields))

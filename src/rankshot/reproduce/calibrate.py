@@ -1,0 +1,38 @@
+"""`python -m rankshot.reproduce.calibrate RUN [ROOT]`, for maintainers: thresholds at one shot, to lie with the weights."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from rankshot.data import ImageSet, load
+from rankshot.fewshot.evaluation import embed_all
+from rankshot.files import write_whole
+from rankshot.gallery.one_shot import EPISODES, ONE_SHOT, SEED, WAY, OneShot, measured
+from rankshot.models import from_pretrained
+from rankshot.models.pretrained import CONFIG
+from rankshot.training import TrainConfig
+
+
+def calibrate(folder: Path, root: str | None = None) -> OneShot:
+    """On validation classes; on every second class of test where the run has learned from those of validation."""
+    config = TrainConfig.from_json(folder / CONFIG)
+    if config.split == "train":
+        images, which = load(config.data, "val", root), f"validation classes of {config.data}"
+    else:
+        images, which = load(config.data, "test", root), f"every second test class of {config.data}"
+        kept = np.flatnonzero(images.labels % 2 == 0)
+        images = ImageSet(images.images[kept], images.labels[kept], images.classes)
+    images = images.with_rotations() if config.rotations else images
+    found = measured(embed_all(from_pretrained(folder), images), torch.from_numpy(np.asarray(images.labels)))
+    about = {"classes": which, "way": WAY, "episodes": EPISODES, "seed": SEED}
+    write_whole(folder / ONE_SHOT, json.dumps({**found._asdict(), "measured_on": about}, indent=1) + "\n")
+    return found
+
+
+if __name__ == "__main__":
+    print(calibrate(Path(sys.argv[1]), *sys.argv[2:]))
