@@ -25,6 +25,7 @@ MOST_HITS = 16_384  # that Milvus returns of a search
 IDS_AT_ONCE = 1000
 BYTES_AT_ONCE = 2**24  # of a request
 PAUSES = (0.2, 1.0, 3.0)  # seconds between tries
+CONNECTING = 3.0  # seconds to wait for a server to answer at all
 Answer = TypeVar("Answer")
 
 
@@ -42,7 +43,7 @@ class MilvusStore:
         self._exception = MilvusException
         self.uri = uri
         server, self.collection = _parts(uri)
-        self._client: Any = self._tried(lambda: MilvusClient(server, timeout=10))
+        self._client: Any = self._tried(lambda: MilvusClient(server, timeout=CONNECTING))
         there = self._tried(lambda: self._client.has_collection(self.collection))
         if about is not None and dimensions is not None:
             if there:
