@@ -220,6 +220,22 @@ def speed() -> str:
     )
 
 
+def gallery() -> str:
+    r = json.loads((FOLDER / "gallery.json").read_text())
+    e, g = r["embedding"], r["gallery"]
+    where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    return "\n\n".join(
+        [
+            f"Measured on {where}.",
+            f"**Embedding JPEG files** of 84x84 by `conv4-mini-imagenet`: {e['images_a_second']['files']:.0f} images a second, "
+            f"**{100 * e['of_the_bare_network']:.0f} %** of the bare network on pixels that are ready.",
+            f"**A gallery of {g['vectors']:,} x {g['dimensions']}**: added in {g['add_seconds']:.1f} s, opened in "
+            f"{1000 * g['open_seconds']:.1f} ms, searched for the first time in {1000 * g['first_search_seconds']:.0f} ms (when "
+            f"everything is read and checked), then in **{g['search_ms_a_query']:.2f} ms a query** in batches of 256.",
+        ]
+    )
+
+
 def ready() -> str:
     """The weights that come with the package, as their cards have them."""
     found = {name: json.loads((SHIPPED / name / "evaluation.json").read_text()) for name in shipped()}
@@ -298,6 +314,7 @@ SECTIONS = {
     "trials_glyphs": lambda: trials_table(ROOT / "results", "glyphs"),
     "trials_cub": lambda: trials_table(ROOT / "results", "cub"),
     "data": data,
+    "gallery": gallery,
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "training": training,
