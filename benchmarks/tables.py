@@ -227,11 +227,11 @@ def gallery() -> str:
     return "\n\n".join(
         [
             f"Measured on {where}.",
-            f"**Embedding JPEG files** of 84x84 by `conv4-mini-imagenet`: {e['images_a_second']['files']:.0f} images a second, "
-            f"**{100 * e['of_the_bare_network']:.0f} %** of the bare network on pixels that are ready.",
+            f"**Embedding JPEG files** of 84x84 by `conv4-mini-imagenet`: {e['images_a_second']['files']:.0f} images a "
+            f"second, **{100 * e['of_the_bare_network']:.0f} %** of the bare network on pixels that are ready.",
             f"**A gallery of {g['vectors']:,} x {g['dimensions']}**: added in {g['add_seconds']:.1f} s, opened in "
-            f"{1000 * g['open_seconds']:.1f} ms, searched for the first time in {1000 * g['first_search_seconds']:.0f} ms (when "
-            f"everything is read and checked), then in **{g['search_ms_a_query']:.2f} ms a query** in batches of 256.",
+            f"{1000 * g['open_seconds']:.1f} ms, searched for the first time in {1000 * g['first_search_seconds']:.0f} ms "
+            f"(when all is read and checked), then in **{g['search_ms_a_query']:.2f} ms a query** in batches of 256.",
         ]
     )
 
