@@ -56,11 +56,15 @@ def test_none_of_these_and_what_cannot_be_read(folder, capsys):
 def test_bad_use(folder, capsys):
     (folder / "support" / "odd").mkdir()
     (folder / "support" / "odd" / "x.png").write_bytes(b"nothing")
+    (folder / "kept.csv").write_text("as it was")
     for command, message in (
         (["new", "--support", "nowhere"], "there is no folder nowhere"),
+        (["new", "nowhere", "--support", "new", "-o", "kept.csv"], "there is no nowhere"),
+        (["--support", "new"], "give images, or folders of them"),
         (["new", "--support", "support", "--model", "conv4-cub"], "of class 'odd' in support no image can be read"),
         (["new", "--support", "new", "--format", "xml"], "unknown format 'xml': there is 'csv', 'json'"),
         (["new", "--support", "new", "--model", "elsewhere"], "elsewhere holds no network"),
     ):
         assert main(["classify", *command]) == 1
         assert message in capsys.readouterr().err
+    assert (folder / "kept.csv").read_text() == "as it was"

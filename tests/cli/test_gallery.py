@@ -70,8 +70,10 @@ def test_damage(folder, capsys, monkeypatch):
     assert "images 0 to 3 are damaged" in capsys.readouterr().err
     assert main(["search", "pictures/red/1.jpg", "--gallery", "g"]) == 1
     assert "What is intact can be rescued" in capsys.readouterr().err
-    assert main(["gallery", "rescue", "g", "new"]) == 0
-    assert "new: 8 images" in capsys.readouterr().out
+    assert main(["gallery", "rescue", "g", "new"]) == 1
+    told = capsys.readouterr()
+    assert "new: 8 images" in told.out
+    assert "images 0 to 3 are damaged" in told.err
 
 
 @pytest.mark.parametrize(
@@ -81,6 +83,8 @@ def test_damage(folder, capsys, monkeypatch):
         (["gallery", "add", "pictures", "pictures"], "pictures is no gallery"),
         (["gallery", "add", "g", "pictures", "--metadata", "late"], "a condition is NAME=VALUE, got 'late'"),
         (["gallery", "add", "g", "nowhere"], "there is no nowhere"),
+        (["gallery", "add", "g"], "give images, or folders of them"),
+        (["search", "pictures/red/1.jpg", "--gallery", "no.db"], "no.db is no gallery: there is nothing of that name"),
     ],
 )
 def test_bad_use(folder, capsys, monkeypatch, command, message):

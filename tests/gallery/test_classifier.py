@@ -106,6 +106,27 @@ def test_none_of_these():
         FewShotClassifier(reject=0.05).fit(X[::12], y[::12])
 
 
+def test_what_fails_leaves_everything_as_it_was():
+    X, y = blobs("ab", each=2)
+    classifier = FewShotClassifier(reject=0.1).fit(X[:3], y[:3])  # two of a, one of b
+    with pytest.raises(ValueError, match="cannot be told from the examples"):
+        classifier.remove_class("a")
+    assert classifier.classes_.tolist() == ["a", "b"]
+    for labels in ([7], [True]):
+        with pytest.raises(ValueError, match="they must be all texts or all numbers"):
+            classifier.partial_fit(X[3:], labels)
+    with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both"):
+        FewShotClassifier().fit(X, [1, 1, "a", "a"])
+    assert len(classifier.support_) == 3
+    assert classifier.predict(X[:1]).tolist() == ["a"]
+
+
+def test_the_score_counts_none_of_these():
+    classifier = FewShotClassifier(threshold=0.99).fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
+    assert classifier.score([[-1.0, -1.0], [1.0, 0.0]], ["a", "a"]) == 0.5
+    assert classifier.score([[-1.0, -1.0], [1.0, 0.0]], [None, "a"], sample_weight=[3, 1]) == 1.0
+
+
 def test_who_decided(tmp_path):
     X, y = blobs()
     classifier = FewShotClassifier().fit(X, y)
@@ -114,7 +135,7 @@ def test_who_decided(tmp_path):
     similarities = [each.similarity for each in found]
     assert similarities == sorted(similarities, reverse=True)
     assert len(classifier.neighbours(X[:2], k=1000)[1]) == len(X)
-    with pytest.raises(ValueError, match="k must be 1 or more, got 0"):
+    with pytest.raises(ValueError, match="k must be a whole number of 1 or more, got 0"):
         classifier.neighbours(X, k=0)
 
 
@@ -136,6 +157,12 @@ def test_images(tmp_path):
     assert classifier.neighbours(paths[:1], 1)[0][0].name == str(paths[0])
     ready = classifier._embedder()(paths).astype(np.float64)
     assert classifier.predict(ready).tolist() == y  # embeddings in place of images
+    assert classifier.predict([]).tolist() == []
+    for single in (paths[0], np.asarray(Image.open(paths[0])), np.zeros((9, 12), np.uint8)):
+        with pytest.raises(ValueError, match="give a list of images, also of a single one"):
+            classifier.predict(single)
+    again = FewShotClassifier(classifier.embedder).fit((path for path in paths), y)
+    assert again.neighbours(paths[:1], 1)[0][0].name == str(paths[0])
     with pytest.raises(ValueError, match="the examples have 12 dimensions, got 5"):
         classifier.predict(np.zeros((2, 5)))
 
@@ -154,6 +181,7 @@ def test_a_run_or_shipped_weights(tmp_path):
     [
         ({"rule": "far"}, "unknown rule 'far': there is 'ap', 'nearest', 'prototype'"),
         ({"reject": 1.0}, "reject must be from 0 to less than 1, got 1.0"),
+        ({"reject": "a"}, "reject must be a number or None, got 'a'"),
         ({"threshold": 2}, "threshold is a cosine, from -1 to 1, got 2"),
     ],
 )

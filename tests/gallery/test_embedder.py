@@ -73,6 +73,8 @@ def test_a_fingerprint_is_of_weights_and_of_how_images_are_made_ready(network):
     ]
     assert made.fingerprint == Embedder(network, (3, 16, 16), name="another name").fingerprint
     assert len({made.fingerprint, *(each.fingerprint for each in others)}) == 4
+    flat, other = nn.Sequential(nn.Flatten()), nn.Sequential(nn.Flatten(), nn.ReLU())  # neither has any weights
+    assert Embedder(flat, (1, 4, 4)).fingerprint != Embedder(other, (1, 4, 4)).fingerprint
 
 
 def test_bad_networks(network, tmp_path):

@@ -15,6 +15,7 @@ def folder(tmp_path):
 
 
 def test_files_and_folders(folder):
+    (folder / "a" / "loop").symlink_to(folder / "a")
     found = {path.relative_to(folder).as_posix() for path in image_files([folder])}
     assert found == {"a/1.jpg", "a/deep/2.PNG", "b/3.webp"}
     assert list(image_files([folder / "b" / "notes.txt"])) == [folder / "b" / "notes.txt"]  # who names it means it

@@ -127,8 +127,21 @@ def test_many_images_by_faiss(tmp_path):
         ]
         assert np.mean(same) > 0.95
         assert found[5][0].id != "5"
+        assert len(gallery.search(vectors[0], 1500)) == 1500
         gallery.add(vectors[5:6], ids=["five"])
         assert gallery.search(vectors[5], 1)[0].id == "five"
+
+
+def test_ids_of_any_kind(gallery):
+    ids = ["Mike's.png", 'a "b" c', "C:\\new\\tab.png", "zz','a", "ü/日本.png", "a b%20c", "line\nbreak", "caf\udce9.png"]
+    gallery.add(some(len(ids)), ids=ids, metadata=[{"name": f'it\'s "{k}"'} for k in range(len(ids))])
+    assert all(each in gallery for each in ids)
+    assert [gallery.search(each, 1)[0].id for each in some(len(ids))] == ids
+    assert gallery.search(some(1)[0], 5, where={"name": 'it\'s "3"'})[0].id == ids[3]
+    with pytest.raises(ValueError, match="is in the gallery already"):
+        gallery.add(some(1), ids=[ids[2]])
+    gallery.delete(ids[:4])
+    assert {hit.id for hit in gallery.search(some(1)[0], 20)} == set(ids[4:])
 
 
 def test_more_like_these(gallery):

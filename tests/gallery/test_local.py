@@ -93,11 +93,73 @@ def test_damage_is_found_and_the_rest_rescued(tmp_path, name):
     assert "images 2 to 3 are damaged: their checksum is wrong" in told
     with pytest.raises(Damaged, match="What is intact can be rescued"):
         damaged.search(vectors_of(0, 1), 1)
-    rescued = damaged.rescue(tmp_path / "new")
+    rescued, lost = damaged.rescue(tmp_path / "new")
+    assert lost == [told]
     assert sorted(id for ids, _ in rescued.chunks() for id in ids) == ["0a", "0b", "2a", "2b", "3b"]
     assert rescued.metadata("2b") == {"n": 2}
     assert rescued.about == {"embedder": 1}
     assert rescued.verify() == []
+
+
+@pytest.mark.parametrize("byte", [0, 4, 5, 6, 8, 20, 30, 45, 63])
+@pytest.mark.parametrize("record", [1, 2], ids=["addition", "deletion"])
+def test_a_damaged_record_is_no_crash(tmp_path, record, byte):
+    """Nothing is forgotten without a word, nor overwritten."""
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    store.add(vectors_of(0, 2), ["a", "b"], [{}] * 2)
+    store.add(vectors_of(1, 2), ["c", "d"], [{}] * 2)
+    store.delete(["a"])
+    content = bytearray((tmp_path / "g" / JOURNAL).read_bytes())
+    content[64 * record + byte] ^= 0x41
+    (tmp_path / "g" / JOURNAL).write_bytes(content)
+    damaged = LocalStore(tmp_path / "g")
+    with pytest.raises(Damaged, match="What is intact can be rescued"):
+        damaged.search(vectors_of(0, 1), 1)
+    with pytest.raises(Damaged, match="What is intact can be rescued"):
+        damaged.add(vectors_of(2, 1), ["e"], [{}])
+    rescued, lost = damaged.rescue(tmp_path / "new")
+    assert any("a record of the journal is damaged" in told for told in lost)
+    found = sorted(id for ids, _ in rescued.chunks() for id in ids)
+    assert found == (["b"] if record == 1 else ["a", "b", "c", "d"])
+
+
+def test_a_damaged_deletion_deletes_nothing(tmp_path):
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    store.add(vectors_of(0, 3), ["a", "b", "c"], [{}] * 3)
+    store.delete(["b"])
+    content = bytearray((tmp_path / "g" / ITEMS).read_bytes())
+    content[-8] ^= 3
+    (tmp_path / "g" / ITEMS).write_bytes(content)
+    damaged = LocalStore(tmp_path / "g")
+    with pytest.raises(Damaged, match="a deletion is damaged"):
+        len(damaged)
+    rescued, lost = damaged.rescue(tmp_path / "new")
+    assert ["a deletion is damaged" in told for told in lost] == [True]
+    assert len(rescued) == 3
+
+
+def test_files_that_are_cut_or_gone(tmp_path):
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    store.add(vectors_of(0, 2), ["a", "b"], [{}] * 2)
+    store.add(vectors_of(1, 2), ["c", "d"], [{}] * 2)
+    os.truncate(tmp_path / "g" / VECTORS, 8 * 4 * 3)
+    rescued, lost = LocalStore(tmp_path / "g").rescue(tmp_path / "new")
+    assert (len(rescued), len(lost)) == (2, 1)
+    os.truncate(tmp_path / "g" / JOURNAL, 64)  # as if the last addition had never been finished
+    assert ["do not count" in told for told in LocalStore(tmp_path / "g").verify()] == [True, True]
+    (tmp_path / "g" / ITEMS).unlink()
+    with pytest.raises(FileNotFoundError, match=r"items\.bin"):
+        LocalStore(tmp_path / "g")
+
+
+def test_readers_see_what_others_write(tmp_path):
+    one = LocalStore.create(tmp_path / "g", 8, {})
+    other = LocalStore(tmp_path / "g")
+    one.add(vectors_of(0, 2), ["a", "b"], [{}] * 2)
+    assert len(other) == 2
+    assert "b" in other
+    one.delete(["a"])
+    assert [hit.id for hit in other.search(vectors_of(0, 1), 5)[0]] == ["b"]
 
 
 def test_two_processes_write_in_turns(tmp_path):

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -145,6 +146,17 @@ def test_begun_with_other_weights(tmp_path, settings):
     for name, each in one.named_parameters():  # an update at so low a rate moves nothing
         torch.testing.assert_close(dict(other.named_parameters())[name], each, msg=name)
     assert found(images).shape == one(images).shape
+
+
+def test_what_other_weights_have_learned_from_is_not_unseen(tmp_path):
+    train(small(updates=2, split="trainval", validate_every=0), tmp_path / "first")
+    config = small(updates=2, init=str(tmp_path / "first"))
+    with pytest.warns(UserWarning, match="has learned from some of the validation classes"):
+        train(config, tmp_path / "second")
+    assert set(run_folder.classes_of(tmp_path / "second")) == set(run_folder.classes_of(tmp_path / "first"))
+    (tmp_path / "first").rename(tmp_path / "moved")
+    with pytest.warns(UserWarning, match="has learned from some of the validation classes"):
+        assert train(replace(config, updates=3), tmp_path / "second", resume=True).update == 3
 
 
 def test_what_cannot_be_begun_with(tmp_path):

@@ -55,6 +55,11 @@ def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), prog="rankshot classify")
     if options.format not in ("csv", "json"):
         raise ValueError(f"unknown format {options.format!r}: there is 'csv', 'json'")
+    if not options.images:
+        raise ValueError("give images, or folders of them")
+    for place in options.images:
+        if not place.exists():
+            raise FileNotFoundError(f"there is no {place}")
     embedder = Embedder(options.model)
     classifier, failures = taught(options, embedder)
     with output_to(options.output) as file:
@@ -89,12 +94,10 @@ def taught(options: Options, embedder: Embedder) -> tuple[FewShotClassifier, lis
     classifier.support_names_ = [str(paths[place][0]) for place in places]
     if classifier.rejection_ is not None:
         wrong = classifier.rejection_
-        print(
-            f"rankshot: none of these below a cosine of {wrong.threshold:.3f}; of the examples themselves "
-            f"{100 * wrong.false_rejections:.1f} % would be turned away, and {100 * wrong.false_acceptances:.1f} % taken "
-            "for another class if theirs were not there",
-            file=sys.stderr,
-        )
+        told_of = [f"none of these below a cosine of {wrong.threshold:.3f}; of the examples themselves "]
+        told_of += [f"{100 * wrong.false_rejections:.1f} % would be turned away, and "] * (wrong.false_rejections >= 0)
+        told_of += [f"{100 * wrong.false_acceptances:.1f} % taken for another class if theirs were not there"]
+        print("rankshot: " + "".join(told_of), file=sys.stderr)
     return classifier, failures
 
 
@@ -119,5 +122,7 @@ def output_to(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    with path.open("w", newline="") as file:
+    partial = path.with_name(f".{path.name}.partial")  # what is there stays until the new one is whole
+    with partial.open("w", newline="", errors="surrogateescape") as file:
         yield file
+    partial.replace(path)

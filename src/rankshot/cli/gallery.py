@@ -38,11 +38,13 @@ class Add:
     """Of all these images, as NAME=VALUE each."""
 
     def run(self) -> int:
+        if not self.images:
+            raise ValueError("give images, or folders of them")
         notes, failed, there, added = conditions(self.metadata), 0, 0, 0
         with opened(self.gallery, self.model) as gallery:
             files = image_files(self.images)
             while some := list(islice(files, AT_ONCE)):
-                fresh = [path for path in some if str(path) not in gallery]
+                fresh = list(dict.fromkeys(path for path in some if str(path) not in gallery))
                 done = gallery.add(fresh, metadata=[notes] * len(fresh))
                 failed, there, added = (
                     failed + len(told(done.failures)),
@@ -102,9 +104,11 @@ class Rescue:
     """New folder."""
 
     def run(self) -> int:
-        rescued = LocalStore(folder_in(self.gallery)).rescue(self.to)
+        rescued, lost = LocalStore(folder_in(self.gallery)).rescue(self.to)
+        for each in lost:
+            print(f"rankshot: {each}", file=sys.stderr)
         print(f"{self.to}: {len(rescued)} images")
-        return 0
+        return 1 if lost else 0
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": Delete, "rescue": Rescue}

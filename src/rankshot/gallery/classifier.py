@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
@@ -77,8 +80,6 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def fit(self, X: Any, y: Any) -> FewShotClassifier:
         """Learn these examples and no others."""
         self._check_settings()
-        for name in ("classes_", "support_", "support_labels_", "support_names_"):
-            self.__dict__.pop(name, None)
         return self._learn(X, y, first=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> FewShotClassifier:
@@ -99,12 +100,15 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             raise ValueError(f"{label!r} is the only class: fit others instead")
         stays = self.support_labels_ != found[0]
         kept = self.classes_[self.support_labels_[stays]]
-        self._remember(self.support_[stays], kept, [n for n, s in zip(self.support_names_, stays, strict=True) if s])
+        with self._whole_or_not_at_all():
+            self._remember(self.support_[stays], kept, [n for n, s in zip(self.support_names_, stays, strict=True) if s])
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each, or `unknown`."""
         vectors = self._vectors_of(X)
+        if not len(vectors):
+            return np.asarray(self.classes_[:0])
         answers: NDArray[Any] = self.classes_[self._scores(vectors).argmax(-1).numpy()]
         if self.rejection_ is None:
             return answers
@@ -114,6 +118,11 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         answers = answers.astype(object)
         answers[~belongs] = self.unknown
         return answers
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right answers, where `unknown` is one like any other."""
+        right = [one == other for one, other in zip(self.predict(X).tolist(), np.asarray(y).tolist(), strict=True)]
+        return float(np.average(right, weights=sample_weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """(n, classes): how the scores of the rule compare. The temperature is the one that suits the examples best, each
@@ -127,8 +136,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def neighbours(self, X: Any, k: int = 5) -> list[list[Neighbour]]:
         """For each image the examples nearest to it, the nearest first."""
-        if k < 1:
-            raise ValueError(f"k must be 1 or more, got {k}")
+        if not isinstance(k, (int, np.integer)) or k < 1:
+            raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
         vectors = self._vectors_of(X)
         found = (vectors @ torch.from_numpy(self.support_).T).topk(min(k, len(self.support_)), -1)
         labels = self.classes_[self.support_labels_].tolist()
@@ -140,16 +149,39 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _check_settings(self) -> None:
         if self.rule not in RULES:
             raise ValueError(f"unknown rule {self.rule!r}: there is {', '.join(map(repr, RULES))}")
+        for name in ("reject", "threshold"):
+            if not isinstance(getattr(self, name), (int, float, np.number, type(None))):
+                raise ValueError(f"{name} must be a number or None, got {getattr(self, name)!r}")
         if self.reject is not None and not 0 <= self.reject < 1:
             raise ValueError(f"reject must be from 0 to less than 1, got {self.reject!r}")
         if self.threshold is not None and not -1 <= self.threshold <= 1:
             raise ValueError(f"threshold is a cosine, from -1 to 1, got {self.threshold!r}")
 
+    @contextmanager
+    def _whole_or_not_at_all(self) -> Iterator[None]:
+        """What fails leaves everything as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _learn(self, X: Any, y: Any, *, first: bool) -> FewShotClassifier:
+        X = list(X) if isinstance(X, Iterator) else X
+        with self._whole_or_not_at_all():
+            self._take_in(X, y, first=first)
+        return self
+
+    def _take_in(self, X: Any, y: Any, *, first: bool) -> None:
         vectors = self._vectors_of(X, first=first)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        _check_kinds(y, labels, None if first else self.classes_)
+        with warnings.catch_warnings():  # many classes with few examples are what this is for
+            warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+            check_classification_targets(labels)
         if len(labels) != len(vectors):
             raise ValueError(f"there must be a label for each of {len(vectors)} examples, got {len(labels)}")
         start = 0 if first else len(self.support_)
@@ -163,7 +195,6 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             vectors = torch.cat([torch.from_numpy(self.support_), vectors])
             names = [*self.support_names_, *names]
         self._remember(vectors.numpy(), labels, names)
-        return self
 
     def _remember(self, support: NDArray[Any], labels: NDArray[Any], names: Sequence[str]) -> None:
         self.support_, self.support_names_ = support, list(names)
@@ -239,10 +270,14 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return vectors
 
     def _embeds(self, X: Any) -> bool:
-        """Whether X are images. A matrix of numbers is none: those are embeddings."""
+        """Whether X are images. A matrix of floating-point numbers is none: those are embeddings."""
         if self.embedder is None:
             return False
-        return not (isinstance(X, np.ndarray) and X.ndim == 2 and np.issubdtype(X.dtype, np.number))
+        if getattr(X, "ndim", 0) == 2 and "float" in str(getattr(X, "dtype", "")):
+            return False
+        if isinstance(X, (str, bytes, Path, Image.Image)) or getattr(X, "ndim", 4) in (2, 3):
+            raise ValueError(f"give a list of images, also of a single one, got {type(X).__name__}")
+        return True
 
     def _embedder(self) -> Embedder | None:
         """Made once for a fitted classifier."""
@@ -251,3 +286,15 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if getattr(self, "_made", (None,))[0] != self.embedder:
             self._made = (self.embedder, Embedder(self.embedder))
         return self._made[1]
+
+
+def _check_kinds(y: Any, labels: NDArray[Any], known: NDArray[Any] | None) -> None:
+    """Texts and numbers do not go together: one would become the other."""
+    is_text = labels.dtype.kind in "US"
+    mixed = is_text and not isinstance(y, np.ndarray) and any(not isinstance(each, (str, bytes)) for each in y)
+    if mixed:
+        raise ValueError("labels must be all texts or all numbers, got both")
+    if known is not None and is_text != (known.dtype.kind in "US"):
+        raise ValueError(
+            f"labels have been {known.dtype} so far, got {labels.dtype}: they must be all texts or all numbers"
+        )

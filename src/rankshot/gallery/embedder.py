@@ -100,7 +100,8 @@ class Embedder:
 
     def _fingerprint(self, description: Mapping[str, Any]) -> str:
         """Of everything that its vectors depend on: what it is, its weights, and how images are made ready."""
-        digest = hashlib.sha256(json.dumps([description, self.shape, self.invert], sort_keys=True).encode())
+        what = description or [type(self.network).__qualname__, repr(self.network), self.dimensions]
+        digest = hashlib.sha256(json.dumps([what, self.shape, self.invert], sort_keys=True).encode())
         for key, each in self.network.state_dict().items():
             digest.update(key.encode())
             digest.update(

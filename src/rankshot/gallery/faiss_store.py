@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from .local import LocalStore
-from .store import Hit
+from .store import Hit, Vectors
 
 PREFIX = "faiss:"
+MOST_HITS = 1000  # beyond which every image is compared too
 EXACT = 20_000  # images up to which every one of them is compared
 NEIGHBOURS, BREADTH = 32, 128  # of HNSW's graph, and of a search in it
 
@@ -33,14 +34,21 @@ class FaissStore(LocalStore):
     _index_of: tuple[int, int] | None = None  # the size of the journal, and dimensions, that it was made for
 
     def _nearest(self, queries: torch.Tensor, k: int, allowed: torch.Tensor | None) -> list[list[Hit]]:
-        if allowed is not None and int(allowed.sum()) != len(self):
+        if k > MOST_HITS or (allowed is not None and int(allowed.sum()) != len(self)):
             return super()._nearest(queries, k, allowed)
         index, rows = self._made()
+        if len(rows) > EXACT:
+            index.hnsw.efSearch = max(BREADTH, 4 * k)
         similarities, places = index.search(np.ascontiguousarray(queries.numpy()), min(k, len(rows)))
         return [
             [self._hit(int(rows[place]), float(similarity)) for similarity, place in zip(*each, strict=True) if place >= 0]
             for each in zip(similarities, places, strict=True)
         ]
+
+    def search_exactly(self, queries: Vectors, k: int) -> list[list[Hit]]:
+        """Every image is compared, whatever their number."""
+        asked = torch.from_numpy(np.ascontiguousarray(queries, np.float32))
+        return super()._nearest(asked, min(k, self._rows), self._allowed(None))
 
     def _made(self) -> tuple[Any, Any]:
         import faiss
@@ -53,7 +61,6 @@ class FaissStore(LocalStore):
                 index = faiss.IndexFlatIP(self.dimensions)
             else:
                 index = faiss.IndexHNSWFlat(self.dimensions, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-                index.hnsw.efSearch = BREADTH
             index.add(vectors)
             self._faiss_index, self._index_of = index, (len(self._records), self.dimensions)
         return self._faiss_index, self._rows_of_index

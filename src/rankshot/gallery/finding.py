@@ -25,7 +25,7 @@ def _within(folder: Path) -> Iterator[Path]:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):  # a link may lead back to where it is
                 yield from _within(Path(entry.path))
             elif entry.name.lower().endswith(SUFFIXES):
                 yield Path(entry.path)

@@ -19,7 +19,7 @@ from .faiss_store import FaissStore, folder_in, is_faiss
 from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure, name_of
-from .store import Filter, Hit, Metadata, Store, Vectors, Wanted
+from .store import Damaged, Filter, Hit, Metadata, Store, Vectors, Wanted
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
 
@@ -83,6 +83,9 @@ class Gallery:
         """
         gallery = cls.__new__(cls)
         gallery._begin(_opened(str(uri)), None)
+        about = gallery.store.about.get("embedder")
+        if not isinstance(about, dict) or {"name", "fingerprint"} - about.keys():
+            raise Damaged(f"{uri} does not tell which network it was made with")
         if (made := _made(embedder)) is not None:
             gallery._embedder = gallery._the_same(made)
         return gallery
@@ -153,11 +156,12 @@ class Gallery:
         """Pairs of images that are at least so similar, the most similar first."""
         if not -1 <= similarity <= 1:
             raise ValueError(f"similarity is a cosine, from -1 to 1, got {similarity}")
-        found = []
+        found: list[Duplicate] = []
+        search = getattr(self.store, "search_exactly", self.store.search)
         for ids, vectors in self._blocks():
             k, rows = 4, np.arange(len(ids))
             while len(rows):  # those whose last hit is still near may have more of them
-                hits = self.store.search(vectors[rows], k)
+                hits = search(vectors[rows], k)
                 open_ended = [len(each) == k and each[-1].similarity >= similarity for each in hits]
                 for row, each, has_more in zip(rows, hits, open_ended, strict=True):
                     near = [] if has_more else [hit for hit in each if hit.similarity >= similarity]
@@ -191,7 +195,7 @@ class Gallery:
 
     def _the_same(self, embedder: Embedder) -> Embedder:
         about = self.store.about["embedder"]
-        if embedder.fingerprint != about["fingerprint"]:
+        if embedder.fingerprint != about["fingerprint"] or embedder.dimensions != self.store.dimensions:
             made_with = about["name"] or "vectors that were made elsewhere"
             raise ValueError(
                 f"this gallery was made with {made_with} ({about['fingerprint']}), whose vectors are not those of "

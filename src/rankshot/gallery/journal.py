@@ -64,6 +64,14 @@ def is_intact(one: Any) -> bool:
     return bool(one["magic"] == MAGIC and one["own"] == _checksum(one))
 
 
+class DamagedJournal(ValueError):
+    """A whole record whose checksum is wrong: no crash leaves that behind. `intact` are those before it."""
+
+    def __init__(self, intact: Records) -> None:
+        super().__init__("a record of the journal is damaged")
+        self.intact = intact
+
+
 def read(path: Path) -> Records:
     """All records but those of a last change that was cut short. These alone are checked now, others when used."""
     content = path.read_bytes()
@@ -74,6 +82,8 @@ def read(path: Path) -> Records:
         are_all = start >= 0 and np.array_equal(change["place"], np.arange(len(change))) and not change[-1]["more"]
         if are_all and all(is_intact(each) for each in change):
             break
+        if any(not is_intact(each) and any(each.tobytes()) for each in change):  # nothing but zeros was never written
+            raise DamagedJournal(records)
         records = records[: max(0, start)]
     return records
 
@@ -81,6 +91,7 @@ def read(path: Path) -> Records:
 def append(file: int, records: Records, made: Sequence[Records]) -> Records:
     """The records of one change, after those that count: when this returns, they do too."""
     added = np.concatenate(made)
-    os.pwrite(file, added.tobytes(), len(records) * RECORD.itemsize)
+    os.pwrite(file, added.tobytes(), records.nbytes)
+    os.ftruncate(file, records.nbytes + added.nbytes)
     os.fsync(file)
     return np.concatenate([records, added])

@@ -55,7 +55,11 @@ class LocalStore:
         self.about: dict[str, Any] = header["about"]
         with named(folder):
             flags = os.O_RDWR if os.access(folder / JOURNAL, os.W_OK) else os.O_RDONLY
-            self._files = {name: os.open(folder / name, flags) for name in (VECTORS, ITEMS, JOURNAL)}
+            self.is_writable = flags == os.O_RDWR
+        self._files = {}
+        for name in (VECTORS, ITEMS, JOURNAL):
+            with named(folder / name):
+                self._files[name] = os.open(folder / name, flags)
         self._read_journal()
 
     @classmethod
@@ -76,6 +80,7 @@ class LocalStore:
         self._files = {}
 
     def __len__(self) -> int:
+        self._catch_up()
         return self._rows - len(self._dead)
 
     def __contains__(self, id: object) -> bool:
@@ -89,7 +94,7 @@ class LocalStore:
         with self._writing():
             places = self._places()
             check_new(ids, places.__contains__)
-            lines = [json.dumps([id, dict(each)], ensure_ascii=False) for id, each in zip(ids, metadata, strict=True)]
+            lines = [json.dumps([id, dict(each)]) for id, each in zip(ids, metadata, strict=True)]
             if not ids:
                 return
             first, offset = self._rows, self._items_end
@@ -127,7 +132,7 @@ class LocalStore:
                 places.pop(each, None)
 
     def search(self, queries: Vectors, k: int, where: Filter | None = None) -> list[list[Hit]]:
-        if not len(self):
+        if not len(self):  # which also catches up
             return [[] for _ in queries]
         allowed = self._allowed(where)
         asked, found = torch.from_numpy(np.ascontiguousarray(queries, np.float32)), []
@@ -168,6 +173,7 @@ class LocalStore:
         return row
 
     def chunks(self) -> Iterator[tuple[list[str], Vectors]]:
+        self._catch_up()
         alive, vectors = self._alive(), self._vectors()
         for start in range(0, self._rows, ROWS_AT_ONCE):
             rows = start + np.flatnonzero(alive[start : start + ROWS_AT_ONCE])
@@ -176,58 +182,84 @@ class LocalStore:
     def verify(self) -> list[str]:
         """What is damaged, if anything: every block is read and compared with its checksum."""
         found = [f"{self.folder}: {self._told(one)}" for one in self._records if self._damage(one)]
-        if more := os.fstat(self._files[JOURNAL]).st_size - self._records.nbytes:
-            found.append(
-                f"{self.folder / JOURNAL}: the last {more} bytes do not count: of a change that was never finished, "
-                "or whose record is damaged"
-            )
+        counted = {VECTORS: self._rows * self.dimensions * 4, ITEMS: self._items_end, JOURNAL: self._records.nbytes}
+        for name, size in counted.items():
+            if (more := os.fstat(self._files[name]).st_size - size) > 0:
+                found.append(
+                    f"{self.folder / name}: the last {more} bytes do not count: of an addition that was never finished, or "
+                    "the journal has lost its end"
+                )
         return found
 
-    def rescue(self, folder: Path) -> LocalStore:
-        """A new gallery of all that is intact."""
-        other = LocalStore.create(folder, self.dimensions, self.about)
+    def rescue(self, folder: Path) -> tuple[LocalStore, list[str]]:
+        """A new gallery of all that is intact, and what was lost, or is uncertain."""
+        other, lost = LocalStore.create(folder, self.dimensions, self.about), self.verify()
         for one in self._records:
             if one["kind"] == ADDED and not self._damage(one):
-                rows = slice(int(one["first"]), int(one["first"] + one["rows"]))
+                first, rows = int(one["first"]), int(one["rows"])
                 items = [json.loads(line) for line in self._bytes(one).splitlines()]
-                alive = [place for place, row in enumerate(range(rows.start, rows.stop)) if row not in self._dead]
-                vectors = self._mapped()[rows][alive]
+                alive = [place for place in range(rows) if first + place not in self._dead]
+                vectors = np.frombuffer(self._raw(one), "<f4").reshape(rows, self.dimensions)[alive]
                 other.add(vectors, [items[place][0] for place in alive], [items[place][1] for place in alive])
-        return other
+        return other, lost
 
     # What is in memory of it: the journal, and as much of the rest as was asked for.
 
     def _read_journal(self) -> None:
-        self._records = journal.read(self.folder / JOURNAL)
+        self._broken: str | None = None
+        try:
+            self._records = journal.read(self.folder / JOURNAL)
+        except journal.DamagedJournal as error:
+            self._records, self._broken = error.intact, str(error)
+        self._size = os.fstat(self._files[JOURNAL]).st_size
         self._checked = np.zeros(len(self._records), bool)
         self._index: dict[str, int] | None = None
         self._lines: dict[int, list[bytes]] = {}
         self._sum_up()
 
     def _sum_up(self) -> None:
-        added = self._records[self._records["kind"] == ADDED]
+        sound = self._records
+        last_added = sound[sound["kind"] == ADDED][-1:]
+        if len(last_added) and not journal.is_intact(last_added[0]):  # it tells how many rows there are
+            self._broken = "a record of the journal is damaged"
+        if self._broken:  # nothing is looked for in it, but what is intact can be rescued
+            sound = sound[[journal.is_intact(one) for one in sound]]
+        added = sound[sound["kind"] == ADDED]
         self._rows = int(added[-1]["first"] + added[-1]["rows"]) if len(added) else 0
-        last = self._records[-1:]
+        last = sound[-1:]
         self._items_end = int(last[0]["offset"] + last[0]["length"]) if len(last) else 0
         self._starts = added["first"].astype(np.int64)
         self._added = np.flatnonzero(self._records["kind"] == ADDED)
-        deletions = self._records[self._records["kind"] == DELETED]
-        self._dead = {row for one in deletions for row in np.frombuffer(self._bytes(one), "<u8").tolist()}
+        self._dead = set()
+        for one in sound[sound["kind"] == DELETED]:
+            if self._damage(one):
+                self._broken = "a deletion is damaged"
+            else:
+                self._dead.update(np.frombuffer(self._bytes(one), "<u8").tolist())
 
     def _acknowledge(self, made: Sequence[journal.Records]) -> None:
         self._records = journal.append(self._files[JOURNAL], self._records, made)
         self._checked = np.append(self._checked, np.ones(len(made), bool))  # we wrote them
+        self._size = os.fstat(self._files[JOURNAL]).st_size
         self._sum_up()
+
+    def _catch_up(self) -> None:
+        """With what others have written in the meantime. A damaged one is not used."""
+        if os.fstat(self._files[JOURNAL]).st_size != self._size:
+            self._read_journal()
+        if self._broken:
+            raise Damaged(f"{self.folder}: {self._broken}. What is intact can be rescued into a new gallery")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Alone, and with what others have written in the meantime."""
+        if not self.is_writable:
+            raise PermissionError(f"{self.folder} is read-only")
         ends = time.monotonic() + PATIENCE
         while True:
             with locked(self.folder) as is_ours:
                 if is_ours:
-                    if os.fstat(self._files[JOURNAL]).st_size // journal.RECORD.itemsize > len(self._records):
-                        self._read_journal()
+                    self._catch_up()
                     with named(self.folder):
                         yield
                     return
@@ -237,6 +269,7 @@ class LocalStore:
 
     def _vectors(self) -> NDArray[np.float32]:
         """All rows, checked once."""
+        self._catch_up()
         for place in np.flatnonzero(~self._checked):
             if self._damage(self._records[place]):
                 told = self._told(self._records[place])
@@ -251,15 +284,21 @@ class LocalStore:
         return mapped.view(np.ndarray)
 
     def _damage(self, one: Any) -> bool:
-        if not journal.is_intact(one) or zlib.crc32(self._bytes(one)) != one["items"]:
+        if not journal.is_intact(one):
+            return True
+        if zlib.crc32(self._bytes(one)) != one["items"]:
             return True
         if one["kind"] != ADDED:
             return False
+        return bool(zlib.crc32(self._raw(one)) != one["vectors"])
+
+    def _raw(self, one: Any) -> bytes:
         width = self.dimensions * 4
-        content = os.pread(self._files[VECTORS], int(one["rows"]) * width, int(one["first"]) * width)
-        return bool(zlib.crc32(content) != one["vectors"])
+        return os.pread(self._files[VECTORS], int(one["rows"]) * width, int(one["first"]) * width)
 
     def _told(self, one: Any) -> str:
+        if not journal.is_intact(one):
+            return "a record of the journal is damaged"
         if one["kind"] == DELETED:
             return "a deletion is damaged"
         return f"images {int(one['first'])} to {int(one['first'] + one['rows']) - 1} are damaged: their checksum is wrong"
@@ -276,6 +315,7 @@ class LocalStore:
 
     def _places(self) -> dict[str, int]:
         """id -> row, of what is not deleted."""
+        self._catch_up()
         if self._index is None:
             self._vectors()  # checked first
             rows = (row for row in range(self._rows) if row not in self._dead)
@@ -304,4 +344,5 @@ def _write(file: int, content: bytes | memoryview, offset: int) -> None:
     while len(rest):
         written = os.pwrite(file, rest, offset)
         rest, offset = rest[written:], offset + written
+    os.ftruncate(file, offset)  # what a crash left behind it
     os.fsync(file)

@@ -9,18 +9,21 @@ What the gallery is about lies in a collection of its own, `rankshot_galleries`.
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 
 from .store import Filter, Hit, Metadata, UnknownId, Vectors, Wanted, check_new
 
 ABOUT = "rankshot_galleries"
-LONGEST_ID = 1024
+LONGEST_ID = 1024  # bytes of a key
+PLAIN = "/._-~ "  # what a key may have beside letters and digits: the rest is written as %XX, since Milvus escapes nothing
 MOST_HITS = 16_384  # that Milvus returns of a search
 IDS_AT_ONCE = 1000
 BYTES_AT_ONCE = 2**24  # of a request
@@ -40,9 +43,12 @@ class MilvusStore:
         """With `about` and `dimensions` a new one, without them one that is there."""
         from pymilvus import MilvusClient, MilvusException
 
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # what goes wrong is told once, by us
         self._exception = MilvusException
         self.uri = uri
         server, self.collection = _parts(uri)
+        if about is None and uri.endswith(".db") and not Path(uri).exists():
+            raise FileNotFoundError(f"{uri} is no gallery: there is nothing of that name")
         self._client: Any = self._tried(lambda: MilvusClient(server, timeout=CONNECTING))
         there = self._tried(lambda: self._client.has_collection(self.collection))
         if about is not None and dimensions is not None:
@@ -79,12 +85,12 @@ class MilvusStore:
     def add(self, vectors: Vectors, ids: Sequence[str], metadata: Sequence[Metadata]) -> None:
         """Each request is all or none; more than 16 MB take several, and an error tells how many were added."""
         for each in ids:
-            if isinstance(each, str) and len(each.encode()) > LONGEST_ID:
-                raise ValueError(f"an id may have {LONGEST_ID} bytes in Milvus, got {len(each.encode())}: {each[:40]!r}…")
+            if isinstance(each, str) and len(_key(each)) > LONGEST_ID:
+                raise ValueError(f"an id may have {LONGEST_ID} bytes in Milvus, got {len(_key(each))}: {each[:40]!r}…")
         known = self._known([each for each in ids if isinstance(each, str)])
         check_new(ids, known.__contains__)
         rows = [
-            {"id": id, "vector": vector, "metadata": dict(each)}
+            {"id": _key(id), "vector": vector, "metadata": dict(each)}
             for id, vector, each in zip(ids, np.asarray(vectors, np.float32), metadata, strict=True)
         ]
         at_once = max(1, BYTES_AT_ONCE // (4 * self.dimensions + 1024))
@@ -102,7 +108,7 @@ class MilvusStore:
             if each not in known:
                 raise UnknownId(each, len(self))
         for start in range(0, len(wanted), IDS_AT_ONCE):
-            some = wanted[start : start + IDS_AT_ONCE]
+            some = [_key(each) for each in wanted[start : start + IDS_AT_ONCE]]
             done = f"{start} of {len(wanted)} images were deleted" if start else "nothing was deleted"
             self._tried(partial(self._client.delete, self.collection, ids=some), done)
         self._settle()
@@ -131,7 +137,8 @@ class MilvusStore:
             )
         )
         return [
-            [Hit(hit["id"], float(hit["distance"]), _plain(hit["entity"]["metadata"])) for hit in each] for each in found
+            [Hit(_id(hit["id"]), float(hit["distance"]), _plain(hit["entity"]["metadata"])) for hit in each]
+            for each in found
         ]
 
     def vector(self, id: str) -> Vectors:
@@ -141,7 +148,7 @@ class MilvusStore:
         return _plain(self._entity(id, "metadata"))
 
     def _entity(self, id: str, field: str) -> Any:
-        found = self._tried(lambda: self._client.get(self.collection, ids=[id], output_fields=[field]))
+        found = self._tried(lambda: self._client.get(self.collection, ids=[_key(id)], output_fields=[field]))
         if not found:
             raise UnknownId(id, len(self))
         return found[0][field]
@@ -152,7 +159,7 @@ class MilvusStore:
         )
         try:
             while some := self._tried(steps.next):
-                yield [each["id"] for each in some], np.array([each["vector"] for each in some], np.float32)
+                yield [_id(each["id"]) for each in some], np.array([each["vector"] for each in some], np.float32)
         finally:
             steps.close()
 
@@ -182,9 +189,9 @@ class MilvusStore:
     def _known(self, ids: Sequence[str]) -> set[str]:
         known: set[str] = set()
         for start in range(0, len(ids), IDS_AT_ONCE):
-            some = list(ids[start : start + IDS_AT_ONCE])
+            some = [_key(each) for each in ids[start : start + IDS_AT_ONCE]]
             found = self._tried(partial(self._client.get, self.collection, ids=some, output_fields=["id"]))
-            known.update(each["id"] for each in found)
+            known.update(_id(each["id"]) for each in found)
         return known
 
     def _settle(self) -> None:
@@ -220,6 +227,14 @@ def _parts(uri: str) -> tuple[str, str]:
     if not name.isidentifier():
         raise ValueError(f"a collection must be called like a variable, got {name!r} in {uri}")
     return f"{split.scheme}://{split.netloc}", name
+
+
+def _key(id: str) -> str:
+    return quote(id, safe=PLAIN, errors="surrogateescape")
+
+
+def _id(key: str) -> str:
+    return unquote(key, errors="surrogateescape")
 
 
 def _plain(metadata: Any) -> dict[str, Any]:

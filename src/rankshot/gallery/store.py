@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 Metadata = Mapping[str, Any]
 Filter = Callable[[Metadata], bool]
+SAYABLE = re.compile(r"[^\"\'\\\x00-\x1f]*")  # without quotes and the like
 
 
 class Wanted:
@@ -26,7 +28,8 @@ class Wanted:
     @property
     def expression(self) -> str | None:
         """As Milvus has it; None: it cannot say this."""
-        plain = all(type(value) in (str, int, float, bool) for values in self.values.values() for value in values)
+        told = [*self.values, *(value for values in self.values.values() for value in values)]
+        plain = all(type(each) in (int, float, bool) or (type(each) is str and SAYABLE.fullmatch(each)) for each in told)
         if not plain or not self.values or not all(self.values.values()):
             return None
         return " and ".join(

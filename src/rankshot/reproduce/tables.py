@@ -13,7 +13,7 @@ from rankshot.models.pretrained import read_json
 from rankshot.training import TrainConfig
 
 from .job import NORMS, settings_of
-from .plan import BENCHMARKS, METHODS, RECIPES
+from .plan import BENCHMARKS, METHODS, RECIPES, SEEDS
 from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 
 Record = dict[str, Any]
@@ -41,9 +41,11 @@ def records(results: Path, pattern: str) -> list[Record]:
 def seeds_of(results: Path, name: str, recipe: str, method: str) -> list[tuple[str, list[Record]]]:
     """What a row is called, and the records of its seeds; a second one without mirror images, where ours has some."""
     found = records(results, f"{name}/{recipe}/{method}/*")
-    rows = [(WHOSE[recipe], found)]
+    few = f" ({len(found)} seed{'s' * (len(found) > 1)})" if len(found) < len(SEEDS) else ""
+    mirrored = " with mirror images" if found and found[0]["config"].get("mirror") else ""
+    rows = [(f"{WHOSE[recipe]}{mirrored}{few}", found)]
     if all(UNMIRRORED in each for each in found):
-        rows.append((f"{WHOSE[recipe]} without mirror images", [{**each, "test": each[UNMIRRORED]} for each in found]))
+        rows.append((f"{WHOSE[recipe]} without mirror images{few}", [{**each, "test": each[UNMIRRORED]} for each in found]))
     return rows if found else []
 
 

@@ -7,6 +7,7 @@ from (seed, i). So a run that was stopped, in whatever way, goes on exactly wher
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -57,7 +58,8 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     held_out_pixels = None if held_out is None else on_device(held_out, device)[0]
     check_augmentations(config.augment, images.images.shape[1:])
     given = given_for(config, images.images.shape[1:], len(images.classes))
-    model, method = first_weights(config, given)
+    goes_on = resume and run_folder.is_run(folder)  # from its checkpoint, which has all weights
+    model, method = first_weights(replace(config, init=None) if goes_on else config, given)
     try:
         sampler = method.sampler(labels, given, config.seed)
     except ValueError as error:
@@ -73,8 +75,16 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     tensors = live_tensors(model, method, optimiser, average)
 
     with run_folder.kept_alone(folder), stop_signals() as stop:
+        learned = [*seen.classes]
+        if config.init is not None:  # what those weights have learned from is not unseen either
+            before = run_folder.classes_of(folder if goes_on else folder_of(config.init)) or []
+            learned = list(dict.fromkeys([*learned, *before]))
+            if held_out is not None and set(before) & set(held_out.classes):
+                warnings.warn(
+                    f"{config.init} has learned from some of the validation classes: they flatter it", stacklevel=2
+                )
         wants = {"shape": list(pixels.shape[1:]), "invert": data.has_dark_ink(config.data)}
-        run_folder.begin(folder, config, type(method).network(given), seen.classes, wants, resume=resume)
+        run_folder.begin(folder, config, type(method).network(given), learned, wants, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update) as metrics,
