@@ -81,7 +81,7 @@ def test_damage(folder, capsys, monkeypatch):
     [
         (["search", "x.jpg", "--gallery", "nowhere"], "nowhere is no gallery: there is no gallery.json in it"),
         (["gallery", "add", "pictures", "pictures"], "pictures is no gallery"),
-        (["gallery", "add", "g", "pictures", "--metadata", "late"], "a condition is NAME=VALUE, got 'late'"),
+        (["gallery", "add", "g", "pictures", "--metadata", "late"], "metadata is NAME=VALUE each, got 'late'"),
         (["gallery", "add", "g", "nowhere"], "there is no nowhere"),
         (["gallery", "add", "g"], "give images, or folders of them"),
         (["search", "pictures/red/1.jpg", "--gallery", "no.db"], "no.db is no gallery: there is nothing of that name"),

@@ -53,6 +53,6 @@ def conditions(told: Sequence[str]) -> dict[str, str]:
     for each in told:
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise ValueError(f"a condition is NAME=VALUE, got {each!r}")
+            raise ValueError(f"metadata is NAME=VALUE each, got {each!r}")
         found[name] = value
     return found

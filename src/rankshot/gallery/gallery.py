@@ -204,9 +204,9 @@ class Gallery:
         return embedder
 
     def _search(self, vectors: Vectors, k: int, where: Filter | Mapping[str, Any] | None) -> list[list[Hit]]:
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
-        return self.store.search(vectors, min(k, max(1, len(self))), _filter(where))
+        return self.store.search(vectors, min(int(k), max(1, len(self))), _filter(where))
 
     def _several(self, query: Any) -> list[Any]:
         """One image or vector, or some of them."""
@@ -232,6 +232,8 @@ class Gallery:
         if not np.isfinite(vectors).all():
             row = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
             raise ValueError(f"vectors must be finite, number {row} is not")
+        largest = np.abs(vectors).max(1, keepdims=True, initial=0.0)  # first, so that squares neither overflow nor vanish
+        vectors = vectors / np.where(largest > 0, largest, 1)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
