@@ -33,7 +33,7 @@ types: setup
 	$(BIN)/mypy
 
 pytest: setup
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2
 
 # One run of every comparison; prints what it finds and writes results/.
 bench: setup quickstart

@@ -18,6 +18,8 @@ import tyro
 from rankshot.gallery import Embedder, Failure, FewShotClassifier
 from rankshot.gallery.finding import examples, image_files
 
+from .telling import told
+
 AT_ONCE = 1024
 COLUMNS = ("image", "label", "probability", "nearness", "example")
 
@@ -111,18 +113,15 @@ def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -
         yield dict(zip(COLUMNS, values, strict=True))
 
 
-def told(failures: list[Failure]) -> list[Failure]:
-    for each in failures:
-        print(f"rankshot: {each.name}: {each.why}", file=sys.stderr)
-    return failures
-
-
 @contextmanager
 def output_to(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
     partial = path.with_name(f".{path.name}.partial")  # what is there stays until the new one is whole
-    with partial.open("w", newline="", errors="surrogateescape") as file:
-        yield file
-    partial.replace(path)
+    try:
+        with partial.open("w", newline="", errors="surrogateescape") as file:
+            yield file
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -17,8 +17,7 @@ from rankshot.gallery.finding import image_files
 from rankshot.gallery.local import LocalStore
 from rankshot.gallery.milvus import is_milvus
 
-from .classify import told
-from .search import conditions
+from .telling import metadata_of, told
 
 AT_ONCE = 1024
 Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
@@ -40,7 +39,7 @@ class Add:
     def run(self) -> int:
         if not self.images:
             raise ValueError("give images, or folders of them")
-        notes, failed, there, added = conditions(self.metadata), 0, 0, 0
+        notes, failed, there, added = metadata_of(self.metadata), 0, 0, 0
         with opened(self.gallery, self.model) as gallery:
             files = image_files(self.images)
             while some := list(islice(files, AT_ONCE)):

@@ -13,6 +13,8 @@ import tyro
 from rankshot.gallery import Gallery
 from rankshot.gallery.hits_sheet import hits_sheet
 
+from .telling import metadata_of
+
 
 @dataclass(frozen=True)
 class Options:
@@ -37,7 +39,7 @@ class Options:
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), prog="rankshot search")
     with Gallery.open(options.gallery, options.model) as gallery:
-        hits = gallery.search(list(options.queries), options.k, conditions(options.where) or None)
+        hits = gallery.search(list(options.queries), options.k, metadata_of(options.where) or None)
     for hit in hits:
         if options.json:
             print(json.dumps(hit._asdict(), ensure_ascii=False))
@@ -46,13 +48,3 @@ def main(arguments: Sequence[str]) -> int:
     if options.sheet is not None:
         hits_sheet(options.queries, hits, options.sheet)
     return 0
-
-
-def conditions(told: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for each in told:
-        name, equals, value = each.partition("=")
-        if not equals or not name:
-            raise ValueError(f"metadata is NAME=VALUE each, got {each!r}")
-        found[name] = value
-    return found

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from .local import LocalStore
-from .store import Hit, Vectors
+from .store import Filter, Hit, Vectors
 
 PREFIX = "faiss:"
 MOST_HITS = 1000  # beyond which every image is compared too
@@ -31,29 +30,24 @@ def folder_in(uri: str) -> Path:
 class FaissStore(LocalStore):
     """See `LocalStore`. The index is made for the first search, and anew after a change; filters are searched exactly."""
 
-    _index_of: tuple[int, int] | None = None  # the size of the journal, and dimensions, that it was made for
+    _made_for = -1  # how many records of the journal the index was made for
 
-    def _nearest(self, queries: torch.Tensor, k: int, allowed: torch.Tensor | None) -> list[list[Hit]]:
-        if k > MOST_HITS or (allowed is not None and int(allowed.sum()) != len(self)):
-            return super()._nearest(queries, k, allowed)
+    def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = False) -> list[list[Hit]]:
+        if exactly or where is not None or k > MOST_HITS or not len(self):
+            return super().search(queries, k, where)
         index, rows = self._made()
         if len(rows) > EXACT:
             index.hnsw.efSearch = max(BREADTH, 4 * k)
-        similarities, places = index.search(np.ascontiguousarray(queries.numpy()), min(k, len(rows)))
+        similarities, places = index.search(np.ascontiguousarray(queries, np.float32), min(k, len(rows)))
         return [
             [self._hit(int(rows[place]), float(similarity)) for similarity, place in zip(*each, strict=True) if place >= 0]
             for each in zip(similarities, places, strict=True)
         ]
 
-    def search_exactly(self, queries: Vectors, k: int) -> list[list[Hit]]:
-        """Every image is compared, whatever their number."""
-        asked = torch.from_numpy(np.ascontiguousarray(queries, np.float32))
-        return super()._nearest(asked, min(k, self._rows), self._allowed(None))
-
     def _made(self) -> tuple[Any, Any]:
         import faiss
 
-        if self._index_of != (len(self._records), self.dimensions):
+        if self._made_for != len(self._records):
             self._rows_of_index = np.flatnonzero(self._alive())
             vectors = np.ascontiguousarray(self._vectors()[self._rows_of_index])
             index: Any
@@ -62,5 +56,5 @@ class FaissStore(LocalStore):
             else:
                 index = faiss.IndexHNSWFlat(self.dimensions, NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
             index.add(vectors)
-            self._faiss_index, self._index_of = index, (len(self._records), self.dimensions)
+            self._faiss_index, self._made_for = index, len(self._records)
         return self._faiss_index, self._rows_of_index

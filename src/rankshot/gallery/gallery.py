@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -14,11 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from rankshot.losses.unit import unit_vectors
+
 from .embedder import Embedder
 from .faiss_store import FaissStore, folder_in, is_faiss
 from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
-from .pictures import Failure, name_of
+from .pictures import Failure, own_name
 from .store import Damaged, Filter, Hit, Metadata, Store, Vectors, Wanted
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
@@ -116,15 +119,14 @@ class Gallery:
         metadata  one dictionary each, of what JSON can hold
         """
         images = list(images)
-        count = len(images)
         for what, given in (("ids", ids), ("metadata", metadata)):
-            if given is not None and len(given) != count:
-                raise ValueError(f"there must be as many {what} as images, {count}, got {len(given)}")
-        notes = [dict(each) for each in metadata] if metadata is not None else [{} for _ in range(count)]
+            if given is not None and len(given) != len(images):
+                raise ValueError(f"there must be as many {what} as images, {len(images)}, got {len(given)}")
+        notes = [dict(each) for each in metadata] if metadata is not None else [{} for _ in images]
         _check_json(notes)
         vectors = self._ready(images)
         if vectors is not None:
-            places, failures = list(range(count)), []
+            places, failures = list(range(len(images))), []
         else:
             parts = list(self.embedder.each(images))
             places = [place for part in parts for place in part.places]
@@ -157,11 +159,10 @@ class Gallery:
         if not -1 <= similarity <= 1:
             raise ValueError(f"similarity is a cosine, from -1 to 1, got {similarity}")
         found: list[Duplicate] = []
-        search = getattr(self.store, "search_exactly", self.store.search)
         for ids, vectors in self._blocks():
             k, rows = 4, np.arange(len(ids))
             while len(rows):  # those whose last hit is still near may have more of them
-                hits = search(vectors[rows], k)
+                hits = self.store.search(vectors[rows], k, exactly=True)
                 open_ended = [len(each) == k and each[-1].similarity >= similarity for each in hits]
                 for row, each, has_more in zip(rows, hits, open_ended, strict=True):
                     near = [] if has_more else [hit for hit in each if hit.similarity >= similarity]
@@ -232,22 +233,12 @@ class Gallery:
         if not np.isfinite(vectors).all():
             row = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
             raise ValueError(f"vectors must be finite, number {row} is not")
-        largest = np.abs(vectors).max(1, keepdims=True, initial=0.0)  # first, so that squares neither overflow nor vanish
-        vectors = vectors / np.where(largest > 0, largest, 1)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        largest = np.abs(vectors).max(1, keepdims=True, initial=0.0)  # first: the shortest count too
+        return unit_vectors(torch.from_numpy(vectors / np.where(largest > 0, largest, 1))).float().numpy()
 
     def _new_ids(self, images: Any) -> list[str]:
-        start = len(self)
-        chosen = []
-        for place, each in enumerate(images):
-            name = name_of(each, place)
-            if name == f"image {place}":  # it has no name of its own
-                while str(start) in self:
-                    start += 1
-                name, start = str(start), start + 1
-            chosen.append(name)
-        return chosen
+        free = (str(number) for number in count(len(self)) if str(number) not in self)
+        return [own_name(each) or next(free) for each in images]
 
     def _blocks(self) -> Iterator[tuple[list[str], Vectors]]:
         for ids, vectors in self.store.chunks():

@@ -5,7 +5,7 @@ vectors.bin    float32, row after row
 items.bin      of every row a line of JSON, [id, metadata]; of every deletion the rows, as 8 bytes each
 journal.bin    what counts of them, with checksums (see `journal`)
 
-Files only ever grow. An addition is first written behind what counts, then acknowledged by a record: whatever moment the
+What counts is never touched again. A change is first written behind it, then acknowledged by a record: whatever moment the
 process dies at, what was acknowledged is there, and what was not is overwritten by the next.
 """
 
@@ -53,13 +53,14 @@ class LocalStore:
             raise Damaged(f"{folder / HEADER} is damaged: it should tell 'dimensions' and 'about'")
         self.dimensions: int = header["dimensions"]
         self.about: dict[str, Any] = header["about"]
-        with named(folder):
-            flags = os.O_RDWR if os.access(folder / JOURNAL, os.W_OK) else os.O_RDONLY
-            self.is_writable = flags == os.O_RDWR
+        self.is_writable = os.access(folder / JOURNAL, os.W_OK)
+        flags = os.O_RDWR if self.is_writable else os.O_RDONLY
         self._files = {}
         for name in (VECTORS, ITEMS, JOURNAL):
             with named(folder / name):
                 self._files[name] = os.open(folder / name, flags)
+        self._checked = np.zeros(0, bool)  # of the records: whether they and their data were found intact
+        self._lines: dict[int, list[bytes]] = {}
         self._read_journal()
 
     @classmethod
@@ -131,7 +132,7 @@ class LocalStore:
             for each in ids:
                 places.pop(each, None)
 
-    def search(self, queries: Vectors, k: int, where: Filter | None = None) -> list[list[Hit]]:
+    def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = True) -> list[list[Hit]]:
         if not len(self):  # which also catches up
             return [[] for _ in queries]
         allowed = self._allowed(where)
@@ -212,9 +213,10 @@ class LocalStore:
         except journal.DamagedJournal as error:
             self._records, self._broken = error.intact, str(error)
         self._size = os.fstat(self._files[JOURNAL]).st_size
-        self._checked = np.zeros(len(self._records), bool)
+        self._checked = np.pad(self._checked, (0, max(0, len(self._records) - len(self._checked))))[: len(self._records)]
         self._index: dict[str, int] | None = None
-        self._lines: dict[int, list[bytes]] = {}
+        self._dead: set[int] = set()
+        self._deletions = 0  # that are in it
         self._sum_up()
 
     def _sum_up(self) -> None:
@@ -230,12 +232,13 @@ class LocalStore:
         self._items_end = int(last[0]["offset"] + last[0]["length"]) if len(last) else 0
         self._starts = added["first"].astype(np.int64)
         self._added = np.flatnonzero(self._records["kind"] == ADDED)
-        self._dead = set()
-        for one in sound[sound["kind"] == DELETED]:
+        deletions = sound[sound["kind"] == DELETED]
+        for one in deletions[self._deletions :]:
             if self._damage(one):
                 self._broken = "a deletion is damaged"
             else:
                 self._dead.update(np.frombuffer(self._bytes(one), "<u8").tolist())
+        self._deletions = len(deletions)
 
     def _acknowledge(self, made: Sequence[journal.Records]) -> None:
         self._records = journal.append(self._files[JOURNAL], self._records, made)

@@ -113,7 +113,7 @@ class MilvusStore:
             self._tried(partial(self._client.delete, self.collection, ids=some), done)
         self._settle()
 
-    def search(self, queries: Vectors, k: int, where: Filter | None = None) -> list[list[Hit]]:
+    def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = True) -> list[list[Hit]]:
         expression = where.expression if isinstance(where, Wanted) else None
         asked = np.asarray(queries, np.float32)
         if where is None or expression is not None:

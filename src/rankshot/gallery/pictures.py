@@ -79,9 +79,14 @@ def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
     return whole
 
 
+def own_name(image: Any) -> str | None:
+    """The path of an image, where it has one."""
+    return str(image) if isinstance(image, (str, os.PathLike)) else None
+
+
 def name_of(image: Any, place: int) -> str:
     """What to call an image by: its path, or its place."""
-    return str(image) if isinstance(image, (str, os.PathLike)) else f"image {place}"
+    return own_name(image) or f"image {place}"
 
 
 Chunk = tuple[list[int], list[NDArray[np.uint8]], list[Failure]]

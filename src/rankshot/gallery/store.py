@@ -68,8 +68,11 @@ class Store(Protocol):
         """All of them or, where one is unknown, none."""
         ...
 
-    def search(self, queries: Vectors, k: int, where: Filter | None = None) -> list[list[Hit]]:
-        """For each query the nearest, the nearest first; fewer than k where there are not so many."""
+    def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = False) -> list[list[Hit]]:
+        """For each query the nearest, the nearest first; fewer than k where there are not so many.
+
+        exactly   also where it is approximate as a rule
+        """
         ...
 
     def vector(self, id: str) -> Vectors:
