@@ -32,7 +32,7 @@ from .config import TrainConfig
 from .progress import Progress, progress_for
 from .run_folder import Standing
 from .state import Average, adam, live_tensors, set_learning_rate
-from .step import GraphedStep, Step
+from .step import GraphedStep, Step, repeatable
 from .stopping import stop_signals
 
 WAYS = (5, 20)  # of validation, where the config leaves it open
@@ -74,7 +74,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     average = Average(model, config.average) if config.average else None
     tensors = live_tensors(model, method, optimiser, average)
 
-    with run_folder.kept_alone(folder), stop_signals() as stop:
+    with run_folder.kept_alone(folder), stop_signals() as stop, repeatable():
         learned = [*seen.classes]
         if config.init is not None:  # what those weights have learned from is not unseen either
             before = run_folder.classes_of(folder if goes_on else folder_of(config.init)) or []

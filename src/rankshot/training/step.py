@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,18 @@ from rankshot.methods import Method
 from .state import Average, set_learning_rate
 
 WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their kernels, the allocator fills
+
+
+@contextmanager
+def repeatable() -> Iterator[None]:
+    """Convolutions that sum in one order while this lasts: on a GPU too, the same batch gives the same gradient."""
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic, cudnn.benchmark
+    cudnn.deterministic, cudnn.benchmark = True, False
+    try:
+        yield
+    finally:
+        cudnn.deterministic, cudnn.benchmark = before
 
 
 class Step:
