@@ -94,6 +94,18 @@ def test_answers():
         model.answer(images[:4], torch.arange(4), queries)
 
 
+@pytest.mark.parametrize("name", ["maml", "meta-lstm"])
+def test_several_episodes_at_once(name):
+    torch.manual_seed(0)
+    model, _ = made(name, options=("steps=2",), batch_size=9 if name == "meta-lstm" else 36)
+    model = model.double()
+    support, queries, labels = torch.rand(2, 3, 1, 16, 16).double(), torch.rand(2, 4, 1, 16, 16).double(), torch.arange(3)
+    found = model.answer_all(support, labels, queries)
+    for one, other, expected in zip(support, queries, found, strict=True):
+        torch.testing.assert_close(model.answer(one, labels, other), expected)
+    assert not torch.allclose(found[0], found[1])
+
+
 @pytest.mark.parametrize("size", [16, 35])
 def test_the_learner_is_conv4_with_a_layer_on_top(size):
     embedder = {"name": "conv4", "in_channels": 2, "filters": 4}

@@ -109,10 +109,11 @@ def test_the_statistics_are_the_mean_over_the_steps():
         torch.manual_seed(0)
         model, _ = made("meta-lstm", options=(f"steps={max(steps, 1)}",), batch_size=9)
         model.updater.input.bias.data.fill_(2.0)  # large steps, so that they differ
-        weights = model.learned(support, labels, 3)[0] if steps else model.learner.weights()
-        values.append(torch.nn.functional.conv2d(support, weights["network.0.0.weight"], padding=1))
+        weights = model.learned(support[None], labels, 3)[0] if steps else {}
+        first = weights["network.0.0.weight"][0] if steps else model.learner.weights()["network.0.0.weight"]
+        values.append(torch.nn.functional.conv2d(support, first, padding=1))
     model.steps = 3
-    mean, variance = model.learned(support, labels, 3)[1][0]
+    mean, variance = (each[0] for each in model.learned(support[None], labels, 3)[1][0])
     torch.testing.assert_close(mean, torch.stack([each.mean((0, 2, 3)) for each in values]).mean(0))
     torch.testing.assert_close(variance, torch.stack([each.var((0, 2, 3), correction=0) for each in values]).mean(0))
     assert not torch.allclose(values[0], values[2], rtol=1e-2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from rankshot import ranking
 from rankshot.data import ImageSet
 from rankshot.losses.unit import unit_vectors
 
-from .answerer import Answerer, Ruling, check_norm, embed, normalising_with
+from .answerer import Answerer, AnswererOfMany, Ruling, check_norm, embed, normalising_with
 from .episodes import draw_episodes
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
@@ -154,14 +154,17 @@ def _answered(answerer: Answerer, pixels: Tensor, task: Task, drawn: Tensor) -> 
     if not isinstance(task, Classification):
         raise ValueError(f"{task} needs an embedding network, but {type(answerer).__name__} only classifies")
 
-    def answers() -> Iterator[Tensor]:
-        for each in drawn:
-            support, queries = (_chosen(pixels, part.flatten(), answerer) for part in each.split_with_sizes(sizes, dim=1))
-            labels = torch.arange(task.way, device=support.device).repeat_interleave(task.shot)
-            yield _accuracy(answerer.answer(support, labels, queries), task).cpu()
+    labels = torch.arange(task.way, device=_device_of(answerer)).repeat_interleave(task.shot)
 
-    sizes = [task.shot, task.per_class - task.shot]
-    return torch.stack(list(answers()))
+    def answers(episodes: Tensor) -> Tensor:
+        parts = (part.flatten(1) for part in episodes.split_with_sizes([task.shot, task.per_class - task.shot], dim=2))
+        support, queries = (_chosen(pixels, part, answerer) for part in parts)
+        if isinstance(answerer, AnswererOfMany):
+            return answerer.answer_all(support, labels, queries)
+        return torch.stack([answerer.answer(one, labels, other) for one, other in zip(support, queries, strict=True)])
+
+    chunks = torch.split(drawn, max(1, _images_at_once(answerer, pixels) // (task.way * task.per_class)))
+    return torch.cat([_accuracy(answers(some), task).cpu() for some in chunks])
 
 
 def _chosen(pixels: Tensor, indices: Tensor, model: object) -> Tensor:

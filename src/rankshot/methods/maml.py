@@ -44,10 +44,18 @@ class AdaptingNetwork(nn.Module):
         return weights
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        return self.answer_all(support_x[None], support_y, query_x[None])[0]
+
+    def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         way = self.learner.way_of(support_y)
+
+        def logits(support: Tensor, queries: Tensor) -> Tensor:
+            weights = self.adapted(support, support_y, way, self.steps, first_order=True)
+            return self.learner.logits(weights, queries, way)[0]
+
         with torch.no_grad():
-            weights = self.adapted(support_x, support_y, way, self.steps, first_order=True)
-            return self.learner.logits(weights, query_x, way)[0]
+            answers: Tensor = vmap(logits)(support_x, query_x)
+            return answers
 
 
 @dataclass(frozen=True)

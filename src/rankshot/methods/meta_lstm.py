@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.func import grad, vmap
 
 from .episodic import Episodic
-from .learner import Learner, Statistics
+from .learner import Learner, Statistics, Weights
 from .method import Description, Given, register
 from .ruled import network
 
@@ -56,7 +57,7 @@ class Updater(nn.Module):
     def forward(
         self, theta: Tensor, gradient: Tensor, loss: Tensor, states: tuple[Tensor, ...]
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """(N,) weights, their gradient and the loss, which are taken as given -> new weights, new states."""
+        """(N,) weights, their gradient and the loss, () or each its own, taken as given -> new weights, new states."""
         state, cell, forget, enter = states
         told = torch.cat([pre_processed(gradient), pre_processed(loss).expand(len(theta), 2)], -1)
         state, cell = self.lstm(told, (state, cell))
@@ -79,19 +80,26 @@ class LearningNetwork(nn.Module):
         self.most_ways, self.steps = way, steps
 
     def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], Statistics]:
-        """The weights after all steps, differentiable but for the gradients they were given; and the mean statistics."""
+        """Labelled images (T, S, C, H, W) of so many tasks -> each task's weights after all steps, and mean statistics.
+
+        The weights are differentiable, but for the gradients they were given.
+        """
         first = self.learner.weights()
-        theta = torch.cat([each.flatten() for each in first.values()])
-        states = self.updater.start(theta)
+
+        def lost(theta: Tensor, images: Tensor) -> tuple[Tensor, tuple[Tensor, list[tuple[Tensor, Tensor]]]]:
+            logits, statistics = self.learner.logits(self._named(theta, first), images, way)
+            loss = nn.functional.cross_entropy(logits, support_y)
+            return loss, (loss, statistics)
+
+        theta = torch.cat([each.flatten() for each in first.values()]).repeat(len(support_x), 1)
+        states = self.updater.start(theta.flatten())
         seen: list[list[tuple[Tensor, Tensor]]] = []
         for _ in range(self.steps):
-            with torch.enable_grad():
-                now = theta.detach().requires_grad_()
-                logits, statistics = self.learner.logits(self._named(now, first), support_x, way)
-                loss = nn.functional.cross_entropy(logits, support_y)
-                (gradient,) = torch.autograd.grad(loss, now)
-            seen.append([(mean.detach(), variance.detach()) for mean, variance in statistics])
-            theta, states = self.updater(theta, gradient, loss.detach(), states)
+            gradient, (loss, statistics) = vmap(grad(lost, has_aux=True))(theta.detach(), support_x)
+            seen.append(statistics)
+            of_each = loss[:, None].expand_as(theta).flatten()
+            updated, states = self.updater(theta.flatten(), gradient.flatten(), of_each, states)
+            theta = updated.view_as(theta)
         means = [
             (torch.stack([mean for mean, _ in layer]).mean(0), torch.stack([variance for _, variance in layer]).mean(0))
             for layer in zip(*seen, strict=True)
@@ -99,15 +107,25 @@ class LearningNetwork(nn.Module):
         return self._named(theta, first), means
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        return self.answer_all(support_x[None], support_y, query_x[None])[0]
+
+    def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         way = self.learner.way_of(support_y)
+
+        def logits(weights: Weights, images: Tensor, statistics: Statistics) -> Tensor:
+            return self.learner.logits(weights, images, way, known=statistics)[0]
+
         with torch.no_grad():
             weights, statistics = self.learned(support_x, support_y, way)
-            return self.learner.logits(weights, query_x, way, known=statistics)[0]
+            answers: Tensor = vmap(logits)(weights, query_x, statistics)
+            return answers
 
     @staticmethod
     def _named(theta: Tensor, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        parts = torch.split(theta, [each.numel() for each in like.values()])
-        return {name: part.view_as(each) for (name, each), part in zip(like.items(), parts, strict=True)}
+        """(…, N) -> by name, with the same dimensions before those of each weight."""
+        parts = torch.split(theta, [each.numel() for each in like.values()], dim=-1)
+        named = zip(like.items(), parts, strict=True)
+        return {name: part.view(*theta.shape[:-1], *each.shape) for (name, each), part in named}
 
 
 @dataclass(frozen=True)
@@ -150,6 +168,9 @@ class MetaLSTM(Episodic):
         assert isinstance(model, LearningNetwork)
         support, queries = self.split(images)
         of_support = torch.arange(self.way, device=images.device).repeat_interleave(self.shot)
-        weights, _ = model.learned(support[0].flatten(0, 1), of_support, self.way)
-        logits, _ = model.learner.logits(weights, queries[0].flatten(0, 1), self.way)
-        return self.cross_entropy(logits[None]), None
+        weights, _ = model.learned(support.flatten(1, 2), of_support, self.way)
+
+        def logits(weights: Weights, images: Tensor) -> Tensor:
+            return model.learner.logits(weights, images, self.way)[0]
+
+        return self.cross_entropy(vmap(logits)(weights, queries.flatten(1, 2))), None
