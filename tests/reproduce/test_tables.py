@@ -1,6 +1,7 @@
 """Tables and figures from records; and the pages that are committed are made from the records beside them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from rankshot.reproduce.figures import FIGURES, draw_all
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.published import COLUMNS
-from rankshot.reproduce.tables import all_tables, alpha_table, main_table, norm_of, spread_table, trials_table
+from rankshot.reproduce.tables import again_table, all_tables, alpha_table, main_table, norm_of, spread_table, trials_table
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -53,6 +54,16 @@ def test_alpha(results):
     assert "| mAP-DLM, alpha 1, as published | 41.64 | 50.40 | 45.21 | 17.30 |" in lines
     assert "| mAP-DLM, alpha 1, here | 40.00 | 40.00 | 40.00 | 40.00 |" in lines
     assert "| mAP-DLM, alpha 10, here | 51.00 | 51.00 | 51.00 | 51.00 |" in lines
+
+
+def test_a_row_once_more(results):
+    assert again_table(results, "mini-imagenet") is None
+    shutil.copytree(results / "mini-imagenet" / "paper" / "siamese", results / "mini-imagenet" / "earlier" / "siamese")
+    shutil.copytree(results / "mini-imagenet" / "paper" / "map-dlm", results / "mini-imagenet" / "earlier" / "map-dlm")
+    (results / "mini-imagenet" / "paper" / "map-dlm" / "2.json").unlink()
+    lines = again_table(results, "mini-imagenet").splitlines()
+    assert "| mAP-DLM, batch statistics, 1-shot 5-way | 51.00 | 50.50 | -0.50 | 2.00 |" in lines
+    assert len(lines) == 2 + 2 * 2 * 4  # two methods, two norms, four tasks
 
 
 def test_nothing_measured_yet(tmp_path):

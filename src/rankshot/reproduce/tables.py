@@ -143,6 +143,20 @@ def alpha_table(results: Path, norm: str) -> str | None:
     return markdown([NAMES[name], *tasks], body) if body else None
 
 
+def again_table(results: Path, name: str) -> str | None:
+    """Rows that were made once more from their json, of all seeds: what they gave then, and now."""
+    body = []
+    for method in METHODS:
+        then, now = (records(results, f"{name}/{place}/{method}/*") for place in ("earlier", "paper"))
+        for norm in NORMS if then and now else ():
+            first, second = (means(found, norm, COLUMNS[name]) for found in (then, now))
+            for task, one, other in zip(COLUMNS[name], first, second, strict=True):
+                spread = stdev(100 * each["test"][norm][task]["mean"] for each in then) if len(then) > 1 else math.nan
+                figures = (f"{one:.2f}", f"{other:.2f}", f"{other - one:+.2f}", f"{2 * spread:.2f}")
+                body.append([f"{NAMES[method]}, {norm} statistics, {task}", *figures])
+    return markdown([NAMES[name], "then", "now", "apart", "two seed deviations"], body) if body else None
+
+
 def trials_table(results: Path, name: str) -> str:
     """Every trial, the best first: what differs from the defaults, and what it gave on the validation classes."""
     found = records(results, f"trials/{name}/*")
@@ -190,4 +204,11 @@ def all_tables(results: Path) -> str:
             parts += [str(spread_table(results, name, norm))]
     if table := alpha_table(results, norm_of(results, "mini-imagenet") or "batch"):
         parts += ["## Alpha", table]
+    for name in BENCHMARKS:
+        if table := again_table(results, name):
+            parts += [
+                "## A row run once more",
+                "The paper's recipe from the same settings and seeds, by later code.",
+                table,
+            ]
     return "\n\n".join(parts) + "\n"
