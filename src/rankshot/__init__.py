@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"  # first: the parts below tell it
 
 from . import losses, methods, models, ranking
-from .models import from_pretrained
+from .models import from_pretrained, save_pretrained
 
 if TYPE_CHECKING:
     from .gallery import FewShotClassifier, Gallery
 
-__all__ = ["FewShotClassifier", "Gallery", "from_pretrained", "losses", "methods", "models", "ranking"]
+__all__ = ["FewShotClassifier", "Gallery", "from_pretrained", "losses", "methods", "models", "ranking", "save_pretrained"]
 
 
 def __getattr__(name: str) -> Any:

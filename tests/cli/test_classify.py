@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from rankshot import FewShotClassifier
 from rankshot.cli.main import main
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 180, 40), "blue": (30, 40, 210)}
@@ -38,6 +39,22 @@ def test_csv_and_json(folder, capsys):
     assert main([*command, "--format", "json", "--rule", "prototype"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["label"] for each in found] == [row["label"] for row in rows]
+
+
+def test_with_a_classifier_that_was_saved(folder, capsys):
+    command = ["classify", "new", "--support"]
+    assert main([*command, "support", "--model", "conv4-cub", "--rule", "nearest"]) == 0
+    expected = capsys.readouterr().out
+    paths = sorted((folder / "support").glob("*/*.png"))
+    classifier = FewShotClassifier("conv4-cub", rule="nearest").fit(
+        [path.relative_to(folder) for path in paths], [path.parent.name for path in paths]
+    )
+    classifier.save_pretrained("kept")
+    assert main([*command, "kept"]) == 0
+    assert capsys.readouterr().out == expected
+    FewShotClassifier().fit(np.eye(3), list("abc")).save_pretrained("vectors")
+    assert main([*command, "vectors"]) == 1
+    assert "was taught with vectors and has no network for images" in capsys.readouterr().err
 
 
 def test_none_of_these_and_what_cannot_be_read(folder, capsys):

@@ -17,6 +17,7 @@ import tyro
 
 from rankshot.gallery import Embedder, Failure, FewShotClassifier
 from rankshot.gallery.finding import examples, image_files
+from rankshot.gallery.kept import is_kept
 
 from .telling import told
 
@@ -36,7 +37,8 @@ class Options:
     images: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Images, and folders of them."""
     support: Path
-    """Folder with a folder of examples for each class; as many as there are."""
+    """Folder with a folder of examples for each class; as many as there are. Or one that a classifier was saved in, with
+    its network, rule and threshold."""
     model: str = "conv4-mini-imagenet"
     """Network: a run folder, or weights that come with rankshot."""
     rule: str = "ap"
@@ -62,8 +64,15 @@ def main(arguments: Sequence[str]) -> int:
     for place in options.images:
         if not place.exists():
             raise FileNotFoundError(f"there is no {place}")
-    embedder = Embedder(options.model)
-    classifier, failures = taught(options, embedder)
+    failures: list[Failure] = []
+    if is_kept(options.support):
+        classifier = FewShotClassifier.from_pretrained(options.support)
+        embedder = classifier.embedder
+        if not isinstance(embedder, Embedder):
+            raise ValueError(f"the classifier in {options.support} was taught with vectors and has no network for images")
+    else:
+        embedder = Embedder(options.model)
+        classifier, failures = taught(options, embedder)
     with output_to(options.output) as file:
         writer = csv.writer(file, lineterminator="\n")
         if options.format == "csv":

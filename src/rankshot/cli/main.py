@@ -20,6 +20,7 @@ COMMANDS = {
     "classify": "tell the class of images from a few examples of each",
     "gallery": "keep images to be found again",
     "search": "find everything like this one",
+    "export": "pass a network on: as a folder, as ONNX, or by torch.export",
     "reproduce": "make the paper's tables and figures from real data",
 }
 MEMORY = "there is not enough memory for this: a smaller batch, or fewer filters, takes less"

@@ -22,6 +22,7 @@ from rankshot.fewshot.rules import uneven_class_scores
 from rankshot.losses.unit import unit_vectors
 
 from .embedder import Embedder
+from .kept import keep, kept_in
 from .pictures import name_of
 from .rejection import Rejection, among_themselves, calibrated, judged, nearness, prototypes
 
@@ -103,6 +104,21 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         with self._whole_or_not_at_all():
             self._remember(self.support_[stays], kept, [n for n, s in zip(self.support_names_, stays, strict=True) if s])
         return self
+
+    def save_pretrained(self, folder: str | Path) -> Path:
+        """All that it has learned into a new folder, with its network: `from_pretrained` opens it anywhere."""
+        check_is_fitted(self)
+        return keep(self, folder)
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> FewShotClassifier:
+        """What `save_pretrained` has written: it answers as the one that was saved, and can learn more."""
+        kept = kept_in(folder)
+        classifier = cls(kept["embedder"], **kept["settings"])
+        classifier._check_settings()
+        classifier.n_features_in_ = kept["vectors"].shape[1]
+        classifier._remember(kept["vectors"], kept["labels"], kept["names"])
+        return classifier
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each, or `unknown`."""

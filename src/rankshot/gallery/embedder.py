@@ -15,7 +15,9 @@ from torch import nn
 
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.losses.unit import unit_vectors
-from rankshot.models.pretrained import described_in, from_pretrained, images_of
+from rankshot.models.export import export
+from rankshot.models.pretrained import CARD, CLASSES, EVALUATION, ONE_SHOT, described_in, from_pretrained, images_of
+from rankshot.models.saving import copy_pretrained, save_pretrained
 from rankshot.models.shipped import folder_of
 
 from .one_shot import OneShot, read
@@ -57,11 +59,12 @@ class Embedder:
     ) -> None:
         known: Mapping[str, Any] = {}
         description: Mapping[str, Any] = {}
+        self.folder: Path | None = None
         self.one_shot: OneShot | None = None  # thresholds that come with the weights
         if isinstance(model, nn.Module):
             network, self.name = model, name or type(model).__name__
         else:
-            folder = folder_of(model)
+            self.folder = folder = folder_of(model)
             network, known, description = from_pretrained(folder), images_of(folder), described_in(folder)
             self.name, self.one_shot = name or str(model), read(folder)
         if isinstance(network, Answerer):
@@ -87,6 +90,31 @@ class Embedder:
         for places, pixels, failures in decoded(images, self.shape, self.invert, at_once):
             vectors = self._vectors(np.stack(pixels)) if pixels else np.zeros((0, self.dimensions), np.float32)
             yield Embedded(places, vectors, failures)
+
+    def save_pretrained(self, folder: str | Path) -> Path:
+        """Into a new folder that takes this one's place anywhere: network, how images are made ready, and what is known."""
+        if self.folder is not None:
+            return copy_pretrained(self.folder, folder, (CLASSES, EVALUATION, ONE_SHOT, CARD), self.images)
+        return save_pretrained(self.network, folder, self.shape, invert=self.invert)
+
+    def export(self, path: str | Path) -> float:
+        """As one file for programs without rankshot: NAME.onnx, or NAME.pt2 of `torch.export`.
+
+        It takes float images (B, C, H, W) from 0 to 1, made ready as `images` in it tells, and gives unit vectors. Returns
+        how far these are from the network's own at most, on random images.
+        """
+        about = {**self.about, "images": self.images, "dimensions": self.dimensions}
+        return export(self.network, self.shape, path, about)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """By which its vectors are known again."""
+        return {"name": self.name, "fingerprint": self.fingerprint}
+
+    @property
+    def images(self) -> dict[str, Any]:
+        """How they are made ready."""
+        return {"shape": list(self.shape), "invert": self.invert}
 
     def _vectors(self, pixels: NDArray[np.uint8]) -> Vectors:
         device = next((each.device for each in self.network.parameters()), torch.device("cpu"))

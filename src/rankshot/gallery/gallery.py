@@ -74,7 +74,7 @@ class Gallery:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         else:
             folder = path
-        about = VECTORS_ALONE if made is None else {"name": made.name, "fingerprint": made.fingerprint}
+        about = VECTORS_ALONE if made is None else made.about
         width = made.dimensions if made is not None else int(dimensions or 0)
         self._begin(_created(str(folder), width, {"embedder": about}), made)
 

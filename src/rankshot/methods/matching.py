@@ -9,24 +9,28 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from rankshot.losses.checks import check_positive
 from rankshot.losses.unit import unit_vectors
 
 from .episodic import Episodic
 from .method import Description, Given, register
 from .ruled import RuledNetwork, network
 
-SMALLEST = 1e-12  # chance that a logarithm is taken of
-
 
 @network("matching")
 class MatchingNetwork(RuledNetwork):
-    """The chance of a class is the sum of the attention that its images get: the softmax of their cosines."""
+    """The chance of a class is the sum of the attention that its images get: the softmax of their cosines times `scale`."""
+
+    def __init__(self, embedder: Mapping[str, Any], scale: float = 1.0) -> None:
+        super().__init__(embedder)
+        check_positive("scale", scale)
+        self.scale = scale
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         way, shot = support.shape[1:3]
         support, queries = self.in_context(support.flatten(1, 2), queries)
-        attention = (unit_vectors(queries) @ unit_vectors(support).mT).softmax(-1)
-        return attention.view(*attention.shape[:2], way, shot).sum(-1).clamp(min=SMALLEST).log()
+        attention = (self.scale * (unit_vectors(queries) @ unit_vectors(support).mT)).log_softmax(-1)
+        return attention.view(*attention.shape[:2], way, shot).logsumexp(-1)
 
     def in_context(self, support: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
         """(E, S, D) and (E, Q, D) -> the same, as they look in each other's company; here as they are."""
@@ -40,8 +44,8 @@ class FullContextMatchingNetwork(MatchingNetwork):
     reads   how many times a query looks at the labelled images
     """
 
-    def __init__(self, embedder: Mapping[str, Any], dimensions: int, reads: int = 5) -> None:
-        super().__init__(embedder)
+    def __init__(self, embedder: Mapping[str, Any], dimensions: int, reads: int = 5, scale: float = 1.0) -> None:
+        super().__init__(embedder, scale)
         if reads < 1:
             raise ValueError(f"reads must be 1 or more, got {reads}")
         self.reads = reads
@@ -63,10 +67,19 @@ class FullContextMatchingNetwork(MatchingNetwork):
         return support, state.view(episodes, asked, dimensions)
 
 
+@dataclass(frozen=True)
+class MatchingOptions:
+    """shot as in all episodes; scale of the cosines, 1 in the paper."""
+
+    shot: int = 1
+    scale: float = 1.0
+
+
 @register("matching")
 class Matching(Episodic):
     """Without full context embeddings."""
 
+    Options: ClassVar[type] = MatchingOptions
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 20, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 20, "batch_size": 200},
@@ -77,14 +90,13 @@ class Matching(Episodic):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        return {"name": "matching", "embedder": given.embedder}
+        return {"name": "matching", "embedder": given.embedder, "scale": cls.options_in(given).scale}
 
 
 @dataclass(frozen=True)
-class FullContextOptions:
-    """shot as in all episodes; reads: how many times a query looks at the labelled images."""
+class FullContextOptions(MatchingOptions):
+    """Also reads: how many times a query looks at the labelled images."""
 
-    shot: int = 1
     reads: int = 5
 
 
@@ -96,5 +108,6 @@ class FullContextMatching(Matching):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        reads = cls.options_in(given).reads
-        return {"name": "matching-fce", "embedder": given.embedder, "dimensions": given.dimensions, "reads": reads}
+        options = cls.options_in(given)
+        own = {"dimensions": given.dimensions, "reads": options.reads, "scale": options.scale}
+        return {"name": "matching-fce", "embedder": given.embedder, **own}

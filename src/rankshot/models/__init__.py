@@ -3,6 +3,7 @@
 from .conv4 import Conv4
 from .mirrored import Mirrored
 from .pretrained import from_pretrained
+from .saving import save_pretrained
 from .shipped import shipped
 
-__all__ = ["Conv4", "Mirrored", "from_pretrained", "shipped"]
+__all__ = ["Conv4", "Mirrored", "from_pretrained", "save_pretrained", "shipped"]

@@ -19,6 +19,8 @@ from .shipped import CONFIG as CONFIG
 from .shipped import folder_of, or_shipped
 
 WEIGHTS = "model.safetensors"
+# What may lie beside: the classes it has learned from, what was measured, thresholds at one example, the model card.
+CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
 NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
 
 
@@ -32,6 +34,7 @@ def build(description: Mapping[str, Any]) -> nn.Module:
         network = NETWORKS[name](**options)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"a network {name!r} cannot be made from {options}: {error}") from None
+    network.described = dict(description)  # type: ignore[assignment]  # for who saves it
     return Mirrored(network) if mirror else network
 
 

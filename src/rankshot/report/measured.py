@@ -22,10 +22,10 @@ from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG, WEIGHTS, described_in, read_notes
+from rankshot.models.pretrained import CONFIG, EVALUATION, WEIGHTS, described_in, read_notes
 from rankshot.models.shipped import is_shipped, or_shipped
 from rankshot.training import TrainConfig
-from rankshot.training.card import EVALUATION, write_card
+from rankshot.training.card import write_card
 from rankshot.training.loop import first_weights, given_for
 from rankshot.training.run_folder import classes_of, is_run, read_metrics
 

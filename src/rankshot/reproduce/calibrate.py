@@ -12,9 +12,9 @@ import torch
 from rankshot.data import ImageSet, load
 from rankshot.fewshot.evaluation import embed_all
 from rankshot.files import write_whole
-from rankshot.gallery.one_shot import EPISODES, ONE_SHOT, SEED, WAY, OneShot, measured
+from rankshot.gallery.one_shot import EPISODES, SEED, WAY, OneShot, measured
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG
+from rankshot.models.pretrained import CONFIG, ONE_SHOT
 from rankshot.training import TrainConfig
 
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from pathlib import Path
 
-from rankshot.files import write_whole
-from rankshot.gallery.one_shot import ONE_SHOT
-from rankshot.models.pretrained import CONFIG, WEIGHTS, read_json, read_notes
+from rankshot.models.pretrained import CLASSES, CONFIG, EVALUATION, ONE_SHOT, WEIGHTS, read_json, read_notes
+from rankshot.models.saving import copy_pretrained
 from rankshot.models.shipped import FOLDER
-from rankshot.training.card import EVALUATION, write_card
-from rankshot.training.run_folder import CLASSES
+from rankshot.training.card import write_card
 
 MOST_BYTES = 500_000
-FILES = (WEIGHTS, CLASSES, EVALUATION, ONE_SHOT)
+FILES = (CLASSES, EVALUATION, ONE_SHOT)
 
 
 def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
     """Copy what a user needs, without what says where it was made. A network that was not measured is not shipped."""
-    for each in (CONFIG, *FILES):
+    for each in (CONFIG, WEIGHTS, *FILES):
         if not (run / each).is_file():
             how = {EVALUATION: "rankshot evaluate", ONE_SHOT: "python -m rankshot.reproduce.calibrate"}.get(each)
             hint = f": {how} {run} first" if how else ""
@@ -32,12 +29,9 @@ def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
         )
     if (size := (run / WEIGHTS).stat().st_size) > MOST_BYTES:
         raise ValueError(f"{run / WEIGHTS} has {size:,} bytes: at most {MOST_BYTES:,} are shipped")
-    place = folder / name
-    place.mkdir(parents=True, exist_ok=True)
-    for each in FILES:
-        shutil.copyfile(run / each, place / each)
-    settings = {**read_json(run / CONFIG), "root": None, "device": "auto"}
-    write_whole(place / CONFIG, json.dumps(settings, indent=1) + "\n")
+    if (folder / name).exists():  # an earlier network of this name
+        shutil.rmtree(folder / name)
+    place = copy_pretrained(run, folder / name, FILES)
     write_card(place, name)
     return place
 

@@ -13,11 +13,9 @@ from rankshot import __version__
 from rankshot.data.loading import TERMS
 from rankshot.fewshot import Answerer, Ruling
 from rankshot.files import write_whole
-from rankshot.models.pretrained import CONFIG, NETWORKS, WEIGHTS, described_in, read_json, read_notes
+from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, NETWORKS, WEIGHTS, described_in, read_json, read_notes
 
 from .config import TrainConfig
-
-CARD, EVALUATION = "README.md", "evaluation.json"
 
 TEXT = """\
 ---

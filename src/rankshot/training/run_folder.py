@@ -26,6 +26,7 @@ from torch import Tensor
 from rankshot import __version__
 from rankshot.files import locked, named, write_whole
 from rankshot.models.pretrained import (
+    CLASSES,
     CONFIG,
     WEIGHTS,
     described_in,
@@ -39,7 +40,7 @@ from rankshot.models.pretrained import (
 from .card import write_card
 from .config import TrainConfig
 
-STATE, METRICS, CLASSES, MADE = "state.safetensors", "metrics.jsonl", "classes.json", "made.json"
+STATE, METRICS, MADE = "state.safetensors", "metrics.jsonl", "made.json"
 MAY_COME_FIRST = (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial", MADE)  # in a folder that becomes a run
 MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 

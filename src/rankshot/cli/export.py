@@ -1,0 +1,40 @@
+"""`rankshot export`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from rankshot.gallery import Embedder
+
+
+@dataclass(frozen=True)
+class Options:
+    """Pass a network on: as a folder, or as one file for programs without rankshot.
+
+    NAME.onnx and NAME.pt2 (torch.export) take float images (B, C, H, W) from 0 to 1 and give vectors of length 1, whose dot
+    products are cosines. Each is read back and compared with the network first.
+    """
+
+    model: Annotated[str, tyro.conf.Positional]
+    """Run folder, or weights that come with rankshot."""
+    to: Annotated[Path, tyro.conf.Positional]
+    """NAME.onnx, NAME.pt2, or a new folder, which takes the run's place in every command."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = tyro.cli(Options, args=list(arguments), prog="rankshot export")
+    embedder = Embedder(options.model)
+    if not options.to.suffix:
+        print(f"{embedder.save_pretrained(options.to)}: {embedder.name}, with what is known of it")
+        return 0
+    apart = embedder.export(options.to)
+    channels, height, width = embedder.shape
+    ink = ", dark ink made bright" if embedder.invert else ""
+    print(f"{options.to}: images (B, {channels}, {height}, {width}) from 0 to 1{ink} -> (B, {embedder.dimensions})")
+    print(f"  read back, its vectors are within {apart:.1g} of the network's")
+    return 0

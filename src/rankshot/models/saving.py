@@ -1,0 +1,82 @@
+"""Networks into folders that `from_pretrained` opens, to be passed on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from rankshot import __version__
+from rankshot.files import write_whole
+
+from .conv4 import Conv4
+from .mirrored import Mirrored
+from .pretrained import CONFIG, WEIGHTS, read_json, write_tensors
+
+HERE = {"root": None, "device": "auto"}  # settings that say where a network was made, and what they become
+
+
+def save_pretrained(
+    network: nn.Module, folder: str | Path, shape: Sequence[int] | None = None, *, invert: bool = False
+) -> Path:
+    """A network of rankshot's into a new folder: what it is, and its weights.
+
+    shape    (C, H, W) of the images it wants, which `Embedder` and `rankshot classify` then know
+    invert   whether dark ink becomes bright first
+    """
+    description = description_of(network)
+    images: dict[str, Any] = {} if shape is None else {"shape": list(shape), "invert": invert}
+    place = new_folder(folder)
+    write_tensors(place / WEIGHTS, network.state_dict(), {"rankshot": __version__})
+    _write_config(place, {"rankshot": __version__, "model": description, "images": images})
+    return place
+
+
+def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], images: Mapping[str, Any] | None = None) -> Path:
+    """What a user needs of a run into a new folder: the network, and those of the other files that are there.
+
+    images   how they are made ready, in place of what the run tells
+    """
+    settings = read_json(source / CONFIG)
+    settings |= {name: value for name, value in HERE.items() if name in settings}
+    settings |= {} if images is None else {"images": dict(images)}
+    place = new_folder(folder)
+    shutil.copyfile(source / WEIGHTS, place / WEIGHTS)
+    for each in also:
+        if (source / each).is_file():
+            shutil.copyfile(source / each, place / each)
+    _write_config(place, settings)
+    return place
+
+
+def description_of(network: nn.Module) -> dict[str, Any]:
+    """What `build` makes such a network from."""
+    if isinstance(network, Mirrored):
+        return {**description_of(network.network), "mirror": True}
+    if isinstance(network, Conv4):
+        weight = network.state_dict()["0.0.weight"]
+        return {"name": "conv4", "in_channels": weight.shape[1], "filters": weight.shape[0]}
+    told = getattr(network, "described", None)
+    if not isinstance(told, Mapping):
+        raise ValueError(
+            f"{type(network).__name__} is no network that rankshot can build again: keep it in your own way, or export it"
+        )
+    return dict(told)
+
+
+def new_folder(folder: str | Path) -> Path:
+    """Made, or empty."""
+    place = Path(folder)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise FileExistsError(f"{place} exists already: name a new folder")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _write_config(place: Path, content: Mapping[str, Any]) -> None:
+    """Last, since it makes the folder one that can be opened."""
+    write_whole(place / CONFIG, json.dumps(content, indent=1) + "\n")

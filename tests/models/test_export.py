@@ -1,0 +1,99 @@
+"""One file for programs without rankshot: it agrees with the network, or is not written."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from rankshot.gallery import Embedder
+from rankshot.models import Conv4, Mirrored, shipped
+from rankshot.models.export import AGREES, export
+
+ALONE = """
+import sys
+import numpy as np
+images = np.load(sys.argv[2])
+if sys.argv[1].endswith(".onnx"):
+    import onnxruntime
+    session = onnxruntime.InferenceSession(sys.argv[1])
+    answer = lambda images: session.run(None, {"images": images})[0]
+else:
+    import torch
+    network = torch.export.load(sys.argv[1]).module()
+    answer = lambda images: network(torch.from_numpy(images)).detach().numpy()
+assert "rankshot" not in sys.modules
+np.save(sys.argv[3], np.concatenate([answer(images[:1]), answer(images[1:])]))
+"""
+
+
+@pytest.mark.parametrize("kind", ["onnx", "pt2"])
+@pytest.mark.parametrize("name", shipped())
+def test_the_shipped_networks_in_a_program_of_its_own(tmp_path, name, kind):
+    embedder = Embedder(name)
+    path = tmp_path / f"model.{kind}"
+    assert embedder.export(path) <= AGREES
+    pixels = np.random.default_rng(0).integers(0, 256, (7, *embedder.shape), dtype=np.uint8)
+    np.save(tmp_path / "in.npy", pixels.astype(np.float32) / 255)
+    command = [sys.executable, "-W", "ignore", "-c", ALONE, path, tmp_path / "in.npy", tmp_path / "out.npy"]
+    subprocess.run(command, check=True, capture_output=True)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), embedder._vectors(pixels), rtol=0, atol=AGREES)
+
+
+def told_by(path):
+    if path.suffix == ".onnx":
+        import onnx
+
+        return {each.key: each.value for each in onnx.load(path).metadata_props}["rankshot"]
+    extra = {"rankshot.json": ""}
+    torch.export.load(path, extra_files=extra)
+    return extra["rankshot.json"]
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch's own, on reading
+@pytest.mark.parametrize("kind", [".onnx", ".pt2"])
+def test_it_tells_how_images_are_made_ready(tmp_path, kind):
+    embedder = Embedder(Mirrored(Conv4(3, 4)), shape=(3, 20, 28), invert=True, name="mine")
+    embedder.export(tmp_path / f"m{kind}")
+    about = json.loads(told_by(tmp_path / f"m{kind}"))
+    assert about["images"] == {"shape": [3, 20, 28], "invert": True}
+    assert (about["name"], about["dimensions"], about["fingerprint"]) == ("mine", 4, embedder.fingerprint)
+
+
+class Wavering(nn.Module):
+    """Another answer every time."""
+
+    def forward(self, images):
+        return images.flatten(1)[:, :8] + torch.rand(8)
+
+
+def test_what_does_not_agree_is_not_written(tmp_path):
+    path = tmp_path / "model.pt2"
+    path.write_text("what was there")
+    with pytest.raises(RuntimeError, match=r"model.pt2 would give other embeddings than the network, by up to 0\."):
+        export(Wavering(), (1, 4, 4), path, {})
+    assert path.read_text() == "what was there"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bad_names(tmp_path):
+    with pytest.raises(ValueError, match=r"model.pth must end in .onnx or .pt2"):
+        export(Conv4(1, 4), (1, 16, 16), tmp_path / "model.pth", {})
+    (tmp_path / "folder.onnx").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"folder.onnx is a folder"):
+        export(Conv4(1, 4), (1, 16, 16), tmp_path / "folder.onnx", {})
+    with pytest.raises(FileNotFoundError, match=r"nowhere/model.pt2"):
+        export(Conv4(1, 4), (1, 16, 16), tmp_path / "nowhere" / "model.pt2", {})
+
+
+def test_the_network_stays_as_it_was():
+    network = Conv4(1, 4).train()
+    before = {name: each.clone() for name, each in network.state_dict().items()}
+    with pytest.raises(FileNotFoundError):
+        export(network, (1, 16, 16), "nowhere/model.pt2", {})
+    assert network.training
+    assert all(torch.equal(each, before[name]) for name, each in network.state_dict().items())
+    assert network[0][0].weight.is_contiguous(memory_format=torch.channels_last)

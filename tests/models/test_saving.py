@@ -1,0 +1,53 @@
+"""What is saved opens again as the same network."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import rankshot
+from rankshot.methods.prototypical import PrototypicalNetwork
+from rankshot.models import Conv4, Mirrored
+from rankshot.models.pretrained import images_of
+
+EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 4}
+
+
+def of_another_kind():
+    return rankshot.models.pretrained.build({"name": "prototypical", "embedder": EMBEDDER})
+
+
+@pytest.mark.parametrize("make", [lambda: Conv4(1, 4), lambda: Mirrored(Conv4(1, 4)), of_another_kind])
+def test_there_and_back(tmp_path, make):
+    network = make()
+    network(torch.rand(8, 1, 20, 20))  # running averages of its own
+    place = rankshot.save_pretrained(network, tmp_path / "new" / "folder", (1, 20, 20), invert=True)
+    again = rankshot.from_pretrained(place)
+    assert type(again) is type(network)
+    assert not again.training
+    images = torch.rand(3, 1, 20, 20)
+    torch.testing.assert_close(again(images), network.eval()(images), rtol=0, atol=0)
+    assert images_of(place) == {"shape": [1, 20, 20], "invert": True}
+
+
+def test_what_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="Linear is no network that rankshot can build again"):
+        rankshot.save_pretrained(nn.Linear(2, 2), tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("mine")
+    for place in (tmp_path / "full", tmp_path / "full" / "file"):
+        with pytest.raises(FileExistsError, match="exists already: name a new folder"):
+            rankshot.save_pretrained(Conv4(1, 4), place)
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["file"]
+
+
+def test_without_a_shape_nothing_is_told_of_images(tmp_path):
+    place = rankshot.save_pretrained(Conv4(1, 4), tmp_path / "folder")
+    assert json.loads((place / "config.json").read_text())["images"] == {}
+
+
+def test_a_network_made_by_hand_is_not_taken_for_another(tmp_path):
+    with pytest.raises(ValueError, match="PrototypicalNetwork is no network that rankshot can build again"):
+        rankshot.save_pretrained(PrototypicalNetwork(EMBEDDER), tmp_path / "folder")
