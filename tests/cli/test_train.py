@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 
 import pytest
 import torch
+from pictures import class_folders
 
 from rankshot.cli.main import main
 from rankshot.cli.train import new_folder
@@ -85,6 +87,40 @@ def test_resume_takes_the_settings_of_the_run(tmp_path, capsys):
     assert last_update(folder) == 5
     assert main(["train", "--run", str(folder), "--resume", "--alpha", "3"]) == 1
     assert "was begun with alpha None and cannot go on with 3.0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("splits", "told"), [(("train", "val", "test"), "3 test"), (("train", "val"), "2 val")])
+def test_begun_with_other_weights_it_shows_before_and_after(tmp_path, capsys, splits, told):
+    for split, classes in zip(splits, (4, 2, 3), strict=False):
+        class_folders(tmp_path / "photos" / split, classes=classes, per_class=4)
+        for path in sorted((tmp_path / "photos" / split).iterdir()):
+            path.rename(path.with_name(f"{split}-{path.name}"))
+    options = ["--data", str(tmp_path / "photos"), "--root", str(tmp_path / "root"), "--init", "conv4-cub"]
+    options += ["--updates", "2", "--validate-every", "2", "--batch-classes", "3", "--batch-size", "9"]
+    assert main(["train", *options, "--device", "cpu", "--run", str(tmp_path / "run")]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"about \d+ seconds?: 2 updates of .+ s, 1 validations of .+ s", out)
+    way = told[0]
+    table = out[out.index("before") :].splitlines()
+    assert [line.split("  ")[0] for line in table[2:4]] == [f"1-shot {way}-way", f"retrieval {way}-way"]
+    assert f"{told} classes of {tmp_path / 'photos'}, 300 episodes a task" in out
+
+
+def test_nothing_held_out_to_compare_with(tmp_path, capsys):
+    class_folders(tmp_path / "photos" / "train", classes=4)
+    options = [
+        "--data",
+        str(tmp_path / "photos"),
+        "--root",
+        str(tmp_path / "root"),
+        "--init",
+        "conv4-cub",
+        "--updates",
+        "1",
+    ]
+    options += ["--validate-every", "0", "--batch-classes", "3", "--batch-size", "9", "--device", "cpu"]
+    assert main(["train", *options, "--run", str(tmp_path / "run")]) == 0
+    assert "nothing is held out to compare with" in capsys.readouterr().out
 
 
 def test_runs_without_a_name_are_numbered(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -16,7 +17,8 @@ from rankshot import data, fewshot
 from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.models import Conv4
 from rankshot.models.pretrained import read_notes, read_tensors
-from rankshot.training import TrainConfig, run_folder, train
+from rankshot.models.shipped import folder_of
+from rankshot.training import TrainConfig, loop, run_folder, train
 from rankshot.training.loop import Diverged, noise, validation_tasks, where_to_train
 
 
@@ -146,6 +148,54 @@ def test_begun_with_other_weights(tmp_path, settings):
     for name, each in one.named_parameters():  # an update at so low a rate moves nothing
         torch.testing.assert_close(dict(other.named_parameters())[name], each, msg=name)
     assert found(images).shape == one(images).shape
+
+
+def test_what_it_begins_with_stays_until_others_are_better(tmp_path, capsys):
+    wrecking = {"learning_rate": 3.0, "batch_size": 16, "filters": 64}
+    config = small(updates=4, validate_every=2, init="conv4-omniglot", **wrecking)
+    standing = train(config, tmp_path / "second")
+    told = [line for line in metrics(tmp_path / "second") if "validation" in line]
+    assert [(line["update"], line["best"]) for line in told] == [(0, True), (2, False), (4, False)]
+    assert (standing.best_update, read_notes(tmp_path / "second" / "model.safetensors")["update"]) == (0, "0")
+    assert same(tensors(folder_of("conv4-omniglot"), "model"), tensors(tmp_path / "second", "model"))
+    assert re.search(r"about .+: 4 updates of .+ s, 2 validations of .+ s\n", capsys.readouterr().out)
+
+
+def test_the_start_is_validated_once(tmp_path):
+    """Killed before its first checkpoint tells that, or after it."""
+    train(small(updates=2, validate_every=0), tmp_path / "first")
+    config = small(updates=4, validate_every=4, init=str(tmp_path / "first"))
+    train(config, tmp_path / "whole")
+    for moment in ("validate", "learn"):
+        folder = tmp_path / moment
+        with pytest.MonkeyPatch.context() as patch:
+            of = run_folder.MetricsLog if moment == "validate" else loop.Step
+            patch.setattr(of, "wait_for_disk" if moment == "validate" else "__call__", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                train(config, folder)
+        train(config, folder, resume=True)
+        assert metrics(folder) == metrics(tmp_path / "whole")
+        assert same(tensors(folder, "state"), tensors(tmp_path / "whole", "state"))
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"updates": 10, "validate_every": 0}, (0, None, 0, "about 20 seconds: 10 updates of 2 s")),
+        ({"updates": 10, "validate_every": 4}, (0, None, 1, "about 20 seconds, and 3 validations: 10 updates of 2 s")),
+        (
+            {"updates": 10, "validate_every": 4},
+            (5, 6.0, 1, "about 22 seconds: 5 updates of 2 s, 2 validations of 6 s"),
+        ),
+    ],
+)
+def test_how_long_it_will_take(settings, expected):
+    done, pause, tasks, told = expected
+    assert loop.ahead(TrainConfig(**settings), done, 2.0, pause, tasks) == told
 
 
 def test_what_other_weights_have_learned_from_is_not_unseen(tmp_path):

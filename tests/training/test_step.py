@@ -7,7 +7,7 @@ from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.methods import SYSTEMS, Given, system
 from rankshot.models.pretrained import build
 from rankshot.training.state import adam, live_tensors, set_learning_rate
-from rankshot.training.step import GraphedStep, Step
+from rankshot.training.step import GraphedStep, Step, repeatable, seconds_an_update
 
 EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 8}
 
@@ -74,6 +74,23 @@ def test_a_graph_replays_the_same_updates(name, monkeypatch):
         torch.testing.assert_close(graph_value, value, rtol=1e-2, atol=1e-3)
         for key, each in expected.items():
             torch.testing.assert_close(state[key], each, rtol=1e-2, atol=2e-3, msg=key)
+
+
+@pytest.mark.parametrize("name", ["map-dlm", "siamese", "memory"])
+def test_to_try_an_update_is_not_to_learn(device, name):
+    step, batches = parts(device, name, augment=("crop",))
+    state = live_tensors(step.model, step.method, step.optimiser)
+    before = {key: each.clone() for key, each in state.items()}
+    assert seconds_an_update(step, state, *batches[0]) > 0
+    assert all(torch.equal(each, before[key]) for key, each in state.items())
+
+
+def test_settings_of_convolutions_are_put_back():
+    cudnn = torch.backends.cudnn
+    before = cudnn.deterministic, cudnn.benchmark
+    with repeatable():
+        assert (cudnn.deterministic, cudnn.benchmark) == (True, False)
+    assert (cudnn.deterministic, cudnn.benchmark) == before
 
 
 def test_state_is_alive():

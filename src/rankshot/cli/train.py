@@ -12,12 +12,14 @@ from typing import Annotated
 
 import tyro
 
+from rankshot import report
 from rankshot.data import prepared
 from rankshot.methods import SYSTEMS, load_systems, settings_for
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
 
 CONFIG = "config.json"
+EPISODES = 300  # of the comparison with the weights that training began with
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,21 @@ def main(arguments: Sequence[str]) -> int:
         print(f"stopped after update {standing.update}; to go on: rankshot train {again}")
         return 130
     print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
+    if options.settings.init is not None:
+        before_and_after(folder)
     print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
     return 0
+
+
+def before_and_after(folder: Path) -> None:
+    """What training has made of the weights that it began with, on classes it has not learned from."""
+    protocol = report.unseen_protocol(folder, EPISODES)
+    if protocol is None:
+        print("nothing is held out to compare with what it began with: there are no test or validation classes")
+        return
+    before = report.measure_untrained(folder, protocol, "before")
+    print(report.text_table([before, report.measure(folder, protocol, "after")]))
+    print(f"{len(protocol.images.classes)} {protocol.split} classes of {protocol.data}, {EPISODES} episodes a task")
 
 
 def merged(before: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:

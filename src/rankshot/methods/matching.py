@@ -16,6 +16,8 @@ from .episodic import Episodic
 from .method import Description, Given, register
 from .ruled import RuledNetwork, network
 
+SCALED = "scale=30"  # cosines alone are too alike for a softmax to learn from
+
 
 @network("matching")
 class MatchingNetwork(RuledNetwork):
@@ -82,10 +84,10 @@ class Matching(Episodic):
     Options: ClassVar[type] = MatchingOptions
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 20, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "omniglot": {"batch_classes": 20, "batch_size": 200},
-        "omniglot-5-shot": {"batch_classes": 20, "batch_size": 200, "options": ("shot=5",)},
-        "mini-imagenet": {"batch_classes": 5, "batch_size": 80},
-        "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "options": ("shot=5",)},
+        "omniglot": {"batch_classes": 20, "batch_size": 200, "options": (SCALED,)},
+        "omniglot-5-shot": {"batch_classes": 20, "batch_size": 200, "options": ("shot=5", SCALED)},
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 80, "options": (SCALED,)},
+        "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "options": ("shot=5", SCALED)},
     }
 
     @classmethod

@@ -16,6 +16,7 @@ from torch import nn
 from rankshot import __version__
 from rankshot.data import ImageSet
 from rankshot.data import load as load_images
+from rankshot.data.store import NoClasses
 from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
@@ -102,6 +103,22 @@ def protocol_for(
     return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
 
 
+def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
+    """What can be asked about classes that a run has not learned from: of test, else of validation; None: nothing can."""
+    config = TrainConfig.from_json(folder / CONFIG)
+    for split in ("test",) if config.split == "trainval" else ("test", "val"):
+        try:
+            images = load_images(config.data, split, config.root)
+        except NoClasses:
+            continue
+        classes = len(images.classes) * (4 if config.rotations else 1)
+        shots = [shot for shot in (1, 5) if shot < min(20, images.smallest_class)]
+        if classes >= 2 and shots:
+            ways = {min(way, classes) for way in (5, 20)}
+            return protocol_for([folder], ways=sorted(ways), shots=shots, split=split, episodes=episodes, norm=config.norm)
+    return None
+
+
 def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) -> Any:
     """The setting that all runs share."""
     values = [getattr(each, name) for each in configs]
@@ -131,12 +148,12 @@ def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
     return _measured(name, from_pretrained(folder), protocol, folder)
 
 
-def measure_untrained(folder: Path, protocol: Protocol) -> Measured:
+def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained") -> Measured:
     """The network of a run as it was before the first update."""
     config = TrainConfig.from_json(folder / CONFIG)
     given = given_for(config, protocol.images.images.shape[1:], len(classes_of(folder) or ()) or 1)
     model, _ = first_weights(config, given)
-    return _measured("untrained", model, protocol, None)
+    return _measured(name, model, protocol, None)
 
 
 def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | None) -> Measured:

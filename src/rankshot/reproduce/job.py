@@ -72,7 +72,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         "name": run.name,
         "config": settings_of(run.config),
         "questions": None if run.questions is None else asdict(run.questions),
-        "kept_update": standing.best_update or standing.update,
+        "kept_update": standing.best_update if standing.best >= 0 else standing.update,
         "training_seconds": round(standing.seconds, 2),
         "updates_per_second": round(standing.update / standing.seconds, 1),
         "curve": curve,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
@@ -29,10 +29,10 @@ from rankshot.randomness import generator_for
 
 from . import run_folder
 from .config import TrainConfig
-from .progress import Progress, progress_for
+from .progress import Progress, in_words, progress_for
 from .run_folder import Standing
 from .state import Average, adam, live_tensors, set_learning_rate
-from .step import GraphedStep, Step, repeatable
+from .step import GraphedStep, Step, repeatable, seconds_an_update
 from .stopping import stop_signals
 
 WAYS = (5, 20)  # of validation, where the config leaves it open
@@ -87,7 +87,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
         run_folder.begin(folder, config, type(method).network(given), learned, wants, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
-            run_folder.metrics_after(folder, standing.update) as metrics,
+            run_folder.metrics_after(folder, standing.update if standing.has_begun else -1) as metrics,
             progress_for(f"{config.data} {config.method}", config.updates, standing.update, progress) as progress,
         ):
             threads = torch.get_num_threads()
@@ -96,11 +96,43 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
             elif standing.threads != threads and device.type == "cpu":
                 progress.said(f"began with {standing.threads} threads, goes on with {threads}: last bits may differ")
             standing = replace(standing, threads=threads)
+            began = time.perf_counter() - standing.seconds
+
+            def validate(done: int, candidate: dict[str, Tensor]) -> Standing:
+                """Measure a network, and keep it if it is the best."""
+                nonlocal began
+                assert held_out is not None
+                pause = time.perf_counter()
+                with loaded_with(model, candidate) if average else nullcontext():
+                    results = fewshot.evaluate(
+                        model, held_out, tasks, config.validation_episodes, config.seed, config.norm, held_out_pixels
+                    )
+                judged, means = results[decisive].mean, fewshot.summary(results)
+                is_best = judged > standing.best
+                if is_best:
+                    run_folder.save_model(folder, candidate, done, means)
+                metrics.write({"update": done, "validation": means, "best": is_best})
+                progress.validated(done, results, is_best)
+                began += time.perf_counter() - pause  # updates a second are those of training
+                return replace(standing, best=judged, best_update=done) if is_best else standing
+
+            pause = None
+            if config.init is not None and tasks and not standing.has_begun:
+                start = time.perf_counter()
+                standing = validate(0, model.state_dict())  # what it begins with may stay the best
+                pause = time.perf_counter() - start
+                metrics.wait_for_disk()
+                run_folder.save_state(folder, tensors, standing)
 
             eager = Step(model, method, optimiser, pixels, labels, config.augment, average)
             step: Step | GraphedStep = eager
             if device.type == "cuda" and standing.update < config.updates:
                 step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, labels[sampler.draw(0)]))
+            if standing.update < config.updates:
+                first = sampler.draw(standing.update)
+                with suppress(ValueError):  # a loss that finds its batch not finite says so again, in its turn
+                    each = seconds_an_update(step, tensors, first, noise(config, standing.update, labels[first]))
+                    progress.said(ahead(config, standing.update, each, pause, len(tasks)))
             began, logged = time.perf_counter() - standing.seconds, standing
             for update in range(standing.update, config.updates):
                 set_learning_rate(optimiser, config.learning_rate_at(update))
@@ -132,22 +164,8 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                     per_second = (done - logged.update) / (seconds - logged.seconds)
                     progress.updated(done, value.item(), batch_map, per_second)
                     logged = standing
-                if validates and held_out is not None:
-                    pause = time.perf_counter()
-                    candidate = kept(model, average, done)
-                    with loaded_with(model, candidate) if average else nullcontext():
-                        results = fewshot.evaluate(
-                            model, held_out, tasks, config.validation_episodes, config.seed, config.norm, held_out_pixels
-                        )
-                    judged = results[decisive].mean
-                    is_best = judged > standing.best
-                    means = fewshot.summary(results)
-                    if is_best:
-                        standing = replace(standing, best=judged, best_update=done)
-                        run_folder.save_model(folder, candidate, done, means)
-                    metrics.write({"update": done, "validation": means, "best": is_best})
-                    progress.validated(done, results, is_best)
-                    began += time.perf_counter() - pause  # updates a second are those of training
+                if validates:
+                    standing = validate(done, kept(model, average, done))
                 if saves:
                     if not tasks:
                         run_folder.save_model(folder, kept(model, average, done), done, {})
@@ -156,6 +174,22 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 if stops:
                     break
     return standing
+
+
+def ahead(config: TrainConfig, done: int, each: float, pause: float | None, tasks: int) -> str:
+    """How long it will take, as far as one can tell.
+
+    each    seconds of an update
+    pause   seconds of a validation, where one was made already
+    """
+    updates = config.updates - done
+    told = f"{updates:,} updates of {each:.2g} s"
+    if not tasks:
+        return f"about {in_words(updates * each)}: {told}"
+    validations = -(-config.updates // config.validate_every) - done // config.validate_every
+    if pause is None:
+        return f"about {in_words(updates * each)}, and {validations:,} validations: {told}"
+    return f"about {in_words(updates * each + validations * pause)}: {told}, {validations:,} validations of {pause:.2g} s"
 
 
 class Diverged(ValueError):

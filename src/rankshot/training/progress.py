@@ -101,6 +101,16 @@ class BarProgress:
         self.bar.console.print(validation_line(update, results, is_best), highlight=False, style="" if is_best else "dim")
 
 
+def in_words(seconds: float) -> str:
+    """
+    >>> in_words(40), in_words(200), in_words(9000)
+    ('40 seconds', '3 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} second{'s' * (round(seconds) > 1)}"
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
 def _percent(share: float) -> str:
     return "–" if isnan(share) else f"{100 * share:.1f}"
 

@@ -55,6 +55,11 @@ class Standing:
     seconds: float = 0.0  # spent in training, validation aside
     threads: int = 0  # that torch computed with: another number gives other last bits
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether an update was made, or the weights that it begins with were measured."""
+        return self.update > 0 or self.best >= 0
+
 
 def begin(
     folder: Path,

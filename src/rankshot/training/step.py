@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -63,6 +64,30 @@ class Step:
         return loss.detach(), None if embeddings is None else embeddings.detach()
 
 
+@contextmanager
+def put_back(state: Mapping[str, Tensor]) -> Iterator[None]:
+    """After this, every tensor is what it was before."""
+    before = {name: each.clone() for name, each in state.items()}
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for name, each in state.items():
+                each.copy_(before[name])
+
+
+def seconds_an_update(step: Step | GraphedStep, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> float:
+    """By trying, after one that warms up; nothing is learned from it."""
+    optimiser = step.optimiser
+    with put_back(state):
+        set_learning_rate(optimiser, 0.0)
+        for _ in range(2):
+            start = time.perf_counter()
+            value, _ = step(indices, noise)
+            value.item()  # waits for it
+        return time.perf_counter() - start
+
+
 class GraphedStep:
     """A `Step` as a CUDA graph: one launch an update instead of hundreds, the same arithmetic.
 
@@ -71,21 +96,19 @@ class GraphedStep:
 
     def __init__(self, step: Step, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> None:
         self.indices, self.noise = indices.clone(), noise.clone()
-        before = {name: each.clone() for name, each in state.items()}
-        set_learning_rate(step.optimiser, 0.0)  # to warm up is not to learn, and must not break down
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                step(self.indices, self.noise)
-        torch.cuda.current_stream().wait_stream(stream)
-        step.optimiser.zero_grad()
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.loss, self.embeddings = step(self.indices, self.noise)
-        with torch.no_grad():
-            for name, each in state.items():
-                each.copy_(before[name])
+        self.optimiser = step.optimiser
+        with put_back(state):
+            set_learning_rate(step.optimiser, 0.0)  # to warm up is not to learn, and must not break down
+            stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(WARM_UP):
+                    step(self.indices, self.noise)
+            torch.cuda.current_stream().wait_stream(stream)
+            step.optimiser.zero_grad()
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                self.loss, self.embeddings = step(self.indices, self.noise)
 
     def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
         self.indices.copy_(indices)
