@@ -236,6 +236,18 @@ def gallery() -> str:
     )
 
 
+def rejection() -> str:
+    """None of these: what is caught at what price."""
+    r = json.loads((FOLDER / "rejection.json").read_text())
+    where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    rows = []
+    for shot in ("5-shot", "1-shot"):
+        for name, key in (("known images turned away", "turned_away"), ("strangers caught", "caught")):
+            rows.append([f"{shot}: {name}", *(f"{100 * each:.1f} %" for each in r[shot][key])])
+    told = f"{r['episodes']:,} episodes of {r['way']} Omniglot test characters, one of them without an example"
+    return f"{told}; `{r['model']}`. Measured on {where}.\n\n{table(['`reject`', *map(str, r['asked'])], rows)}"
+
+
 def ready() -> str:
     """The weights that come with the package, as their cards have them."""
     found = {name: json.loads((SHIPPED / name / "evaluation.json").read_text()) for name in shipped()}
@@ -315,6 +327,7 @@ SECTIONS = {
     "trials_cub": lambda: trials_table(ROOT / "results", "cub"),
     "data": data,
     "gallery": gallery,
+    "rejection": rejection,
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "training": training,

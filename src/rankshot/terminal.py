@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 
-def wants_bar() -> bool:
-    """On a terminal with colour that a person watches, where rich is installed."""
+def wants_bar(stream: TextIO | None = None) -> bool:
+    """On a terminal with colour that a person watches, where rich is installed; standard output, unless it is told."""
+    stream = sys.stdout if stream is None else stream
     colourless = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
-    if colourless or os.environ.get("CI") or sys.stdout is None or not sys.stdout.isatty():
+    if colourless or os.environ.get("CI") or stream is None or not stream.isatty():
         return False
     try:
         import rich.progress  # noqa: F401
@@ -32,6 +35,30 @@ def counting(name: str, lines: int = 10) -> Iterator[Callable[[int, int], None]]
     with progress.Progress(*columns, progress.MofNCompleteColumn(), progress.TimeRemainingColumn()) as bar:
         task = bar.add_task(name, total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
+
+@contextmanager
+def tallying(what: str, *, beside_output: bool = True) -> Iterator[Callable[[int], None]]:
+    """told(done), of nobody knows how many: a live line on standard error, and nothing in a log.
+
+    beside_output   what a command prints goes elsewhere; on the same terminal its lines are progress enough
+    """
+    if not wants_bar(sys.stderr) or not beside_output:
+        yield lambda done: None
+        return
+    from rich import console, progress
+
+    columns = (progress.SpinnerColumn(), progress.TextColumn("{task.completed:,.0f} {task.description}"))
+    rate = progress.TextColumn("[magenta]{task.fields[rate]}[/]")
+    columns = (*columns, rate, progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=console.Console(stderr=True), redirect_stdout=False) as bar:
+        task, start = bar.add_task(what, total=None, rate=""), time.perf_counter()
+
+        def told(done: int) -> None:
+            rate = done / max(time.perf_counter() - start, 1e-9)
+            bar.update(task, completed=done, rate=f"{rate:,.0f}/s")
+
+        yield told
 
 
 def _lines(name: str, lines: int) -> Callable[[int, int], None]:

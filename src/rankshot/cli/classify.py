@@ -18,6 +18,7 @@ import tyro
 from rankshot.gallery import Embedder, Failure, FewShotClassifier
 from rankshot.gallery.finding import examples, image_files
 from rankshot.gallery.kept import is_kept
+from rankshot.terminal import tallying
 
 from .telling import told
 
@@ -73,14 +74,17 @@ def main(arguments: Sequence[str]) -> int:
     else:
         embedder = Embedder(options.model)
         classifier, failures = taught(options, embedder)
-    with output_to(options.output) as file:
+    out_of_the_way = options.output is not None or not sys.stdout.isatty()
+    with output_to(options.output) as file, tallying("images", beside_output=out_of_the_way) as tell:
         writer = csv.writer(file, lineterminator="\n")
         if options.format == "csv":
             writer.writerow(COLUMNS)
-        files = image_files(options.images)
+        files, done = image_files(options.images), 0
         while some := list(islice(files, AT_ONCE)):
             for part in embedder.each(some):
                 failures += told(part.failures)
+                done += len(part.places)
+                tell(done)
                 for row in answers(classifier, [str(some[place]) for place in part.places], part.vectors):
                     if options.format == "csv":
                         writer.writerow(row.values())

@@ -16,6 +16,7 @@ from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.finding import image_files
 from rankshot.gallery.local import LocalStore
 from rankshot.gallery.milvus import is_milvus
+from rankshot.terminal import tallying
 
 from .telling import metadata_of, told
 
@@ -40,7 +41,7 @@ class Add:
         if not self.images:
             raise ValueError("give images, or folders of them")
         notes, failed, there, added = metadata_of(self.metadata), 0, 0, 0
-        with opened(self.gallery, self.model) as gallery:
+        with opened(self.gallery, self.model) as gallery, tallying("images added") as tell:
             files = image_files(self.images)
             while some := list(islice(files, AT_ONCE)):
                 fresh = list(dict.fromkeys(path for path in some if str(path) not in gallery))
@@ -50,11 +51,9 @@ class Add:
                     there + len(some) - len(fresh),
                     added + len(done.ids),
                 )
-                if sys.stderr.isatty():
-                    print(f"\r{added} images", end="", file=sys.stderr, flush=True)
-            if sys.stderr.isatty():
-                print("\r", end="", file=sys.stderr)
-            print(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {len(gallery)} in all")
+                tell(added)
+            count = len(gallery)
+        print(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {count} in all")
         return 1 if failed else 0
 
 

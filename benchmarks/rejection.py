@@ -1,0 +1,70 @@
+"""None of these, on characters never seen: `python -m benchmarks.rejection [ROOT]`, into results/benchmarks/rejection.json.
+
+Episodes of 20 test characters, one of which has no example: how many of its images are caught, at what price. Thresholds
+are found as `FewShotClassifier` finds them, from five examples a class, or with one from what comes with the weights.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rankshot import data
+from rankshot.fewshot import Classification
+from rankshot.fewshot.episodes import draw_episodes
+from rankshot.fewshot.evaluation import embed_all
+from rankshot.gallery import Embedder
+from rankshot.gallery.one_shot import RATES
+from rankshot.gallery.rejection import calibrated, nearness, prototypes
+
+from .measure import circumstances
+from .tables import FOLDER
+
+MODEL, WAY, SHOTS, EPISODES, SEED = "conv4-omniglot", 20, (5, 1), 1000, 0
+
+
+def main() -> None:
+    root = sys.argv[1] if len(sys.argv) > 1 else None
+    images = data.load("omniglot", "test", root).with_rotations()
+    embedder = Embedder(MODEL)
+    vectors = embed_all(embedder.network, images).double()
+    labels = torch.from_numpy(images.labels)
+    results = circumstances(SEED) | {"model": MODEL, "way": WAY, "episodes": EPISODES, "asked": list(RATES)}
+    for shot in SHOTS:
+        episodes = draw_episodes(labels, Classification(WAY, shot), EPISODES, SEED)
+        results[f"{shot}-shot"] = curve(vectors, episodes, shot, embedder)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "rejection.json").write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps(results, indent=1))
+
+
+def curve(vectors: Tensor, episodes: Tensor, shot: int, embedder: Embedder) -> dict[str, Any]:
+    """For every rate that was asked for: the share of known images that were turned away, and of strangers caught."""
+    taught = torch.arange(WAY - 1).repeat_interleave(shot)
+    turned_away, caught = torch.zeros(len(RATES), dtype=torch.float64), torch.zeros(len(RATES), dtype=torch.float64)
+    every_known, every_stranger = [], []
+    for episode in episodes:
+        support = vectors[episode[:-1, :shot].flatten()]
+        centres = prototypes(support, taught, WAY - 1)
+        known, strangers = (
+            nearness(vectors[part.flatten()], centres) for part in (episode[:-1, shot:], episode[-1:, shot:])
+        )
+        every_known.append(known)
+        every_stranger.append(strangers)
+        for at, rate in enumerate(RATES):
+            found = calibrated(support, taught, WAY - 1, rate)
+            threshold = found.threshold if found else embedder.one_shot.threshold(rate)  # type: ignore[union-attr]
+            turned_away[at] += (known < threshold).double().mean() / len(episodes)
+            caught[at] += (strangers < threshold).double().mean() / len(episodes)
+    known = torch.cat(every_known).sort().values  # one threshold for all episodes, that turns away just so many
+    at_rate = known[(torch.tensor(RATES) * len(known)).long()]
+    ideal = (torch.cat(every_stranger)[:, None] < at_rate).double().mean(0)
+    return {"turned_away": turned_away.tolist(), "caught": caught.tolist(), "caught_at_just_that_price": ideal.tolist()}
+
+
+if __name__ == "__main__":
+    main()
