@@ -48,9 +48,9 @@ def tallying(what: str, *, beside_output: bool = True) -> Iterator[Callable[[int
         return
     from rich import console, progress
 
-    columns = (progress.SpinnerColumn(), progress.TextColumn("{task.completed:,.0f} {task.description}"))
+    counted = progress.TextColumn("{task.completed:,.0f} {task.description}")
     rate = progress.TextColumn("[magenta]{task.fields[rate]}[/]")
-    columns = (*columns, rate, progress.TimeElapsedColumn())
+    columns = (progress.SpinnerColumn(), counted, rate, progress.TimeElapsedColumn())
     with progress.Progress(*columns, console=console.Console(stderr=True), redirect_stdout=False) as bar:
         task, start = bar.add_task(what, total=None, rate=""), time.perf_counter()
 

@@ -15,6 +15,15 @@ def mine(tmp_path, monkeypatch):
     return class_folders(tmp_path / "mine", classes=15, per_class=12)
 
 
+def test_dark_ink_becomes_bright(mine, data_root):
+    assert main(["data", "prepare", str(mine), "--size", "16", "--invert"]) == 0
+    plain, inverted = (data.prepared(str(mine), data_root, size=16, **options) for options in ({}, {"invert": True}))
+    one, other = (data.load(place.name, "train", data_root).images for place in (plain, inverted))
+    assert (other == 255 - one).all()
+    assert [data.has_dark_ink(place.name, data_root) for place in (plain, inverted)] == [False, True]
+    assert data.has_dark_ink("glyphs", data_root)
+
+
 def test_prepare_list_verify_show(mine, tmp_path, capsys):
     assert main(["data", "prepare", str(mine), "--size", "32", "--grey"]) == 0
     told = capsys.readouterr().out

@@ -14,9 +14,11 @@ import pytest
 import torch
 from pictures import class_folders
 
+from rankshot import data
 from rankshot.cli.main import main
 from rankshot.cli.train import new_folder
 from rankshot.data.loading import NAMES
+from rankshot.gallery.pictures import pixels_of
 from rankshot.models.pretrained import read_notes, read_tensors
 from rankshot.training import TrainConfig
 from rankshot.training.run_folder import read_metrics
@@ -103,7 +105,34 @@ def test_begun_with_other_weights_it_shows_before_and_after(tmp_path, capsys, sp
     way = told[0]
     table = out[out.index("before") :].splitlines()
     assert [line.split("  ")[0] for line in table[2:4]] == [f"1-shot {way}-way", f"retrieval {way}-way"]
-    assert f"{told} classes of {tmp_path / 'photos'}, 300 episodes a task" in out
+    assert re.search(rf"{told} classes of photos-\w+, 300 episodes a task", out)
+
+
+def test_one_s_own_images_as_the_first_weights_want_them(tmp_path, capsys):
+    class_folders(tmp_path / "scans", classes=10, per_class=4)
+    where = ["--root", str(tmp_path / "root"), "--device", "cpu"]
+    options = [
+        "--data",
+        str(tmp_path / "scans"),
+        "--init",
+        "conv4-omniglot",
+        "--updates",
+        "1",
+        "--validate-every",
+        "0",
+        *where,
+    ]
+    assert main(["train", *options, "--batch-classes", "4", "--batch-size", "12", "--run", str(tmp_path / "run")]) == 0
+    out = capsys.readouterr().out
+    assert "images are made ready as conv4-omniglot wants them, 28x28 grey, dark ink made bright" in out
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["images"] == {"shape": [1, 28, 28], "invert": True}
+    seen = data.load(config["data"], "train", tmp_path / "root")
+    name, number = seen.classes[0], int(seen.classes[0][1:])
+    expected = pixels_of(tmp_path / "scans" / name / "0.png", (1, 28, 28), invert=True)
+    assert (seen.images[0] == expected).all(), number
+    assert main(["train", "--run", str(tmp_path / "run"), "--resume", "--updates", "2"]) == 0
+    assert main(["evaluate", str(tmp_path / "run"), "--ways", "2", "--shots", "1", "--episodes", "5"]) == 0
 
 
 def test_nothing_held_out_to_compare_with(tmp_path, capsys):

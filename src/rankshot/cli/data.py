@@ -34,6 +34,8 @@ class Prepare:
     """Pixels of a side. None: 28 for omniglot, 84 for mini-imagenet and your own, 64 for cub."""
     grey: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Your own images: grey instead of colour."""
+    invert: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Your own images: dark ink on white becomes bright on black."""
     whole: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """cub: whole photographs instead of bounding boxes."""
     seed: int | None = None
@@ -53,7 +55,8 @@ class Prepare:
 
     def _options(self) -> dict[str, Any]:
         given = {"size": self.size, "channels": 1 if self.grey else None, "crop": False if self.whole else None}
-        return {name: value for name, value in {**given, "seed": self.seed}.items() if value is not None}
+        given |= {"invert": self.invert or None, "seed": self.seed}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 @dataclass(frozen=True)

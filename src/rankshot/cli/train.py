@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
 from rankshot import report
 from rankshot.data import prepared
+from rankshot.data.folder import SIZE
+from rankshot.data.loading import NAMES
 from rankshot.methods import SYSTEMS, load_systems, settings_for
+from rankshot.models.pretrained import images_of
+from rankshot.models.shipped import folder_of
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
 
 CONFIG = "config.json"
+USUAL = {"size": SIZE, "channels": 3, "invert": False}  # of one's own images
 EPISODES = 300  # of the comparison with the weights that training began with
 
 
@@ -49,8 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), default=Options(settings=start), prog="rankshot train")
     options = replace(options, settings=replace(options.settings, options=merged(start.options, options.settings.options)))
     options.settings.check()
-    with counting(Path(options.settings.data).name) as told:
-        prepared(options.settings.data, options.settings.root, told=told)
+    options = replace(options, settings=made_ready(options.settings))
     folder = options.run or new_folder(options.settings)
     standing = train(options.settings, folder, resume=options.resume)
     if standing.update < options.settings.updates:
@@ -62,6 +66,29 @@ def main(arguments: Sequence[str]) -> int:
         before_and_after(folder)
     print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
     return 0
+
+
+def made_ready(config: TrainConfig) -> TrainConfig:
+    """With its data prepared: one's own images as the weights that it begins with want them, where those tell."""
+    wants = {} if config.init is None or config.data in NAMES else as_wanted(images_of(folder_of(config.init)))
+    if not Path(config.data).exists() or all(USUAL[name] == value for name, value in wants.items()):
+        wants = {}
+    with counting(Path(config.data).name) as told:
+        place = prepared(config.data, config.root, told=told, **wants)
+    if not wants:
+        return config
+    colours = "grey" if wants["channels"] == 1 else "in colour"
+    ink = ", dark ink made bright" if wants["invert"] else ""
+    print(f"images are made ready as {config.init} wants them, {wants['size']}x{wants['size']} {colours}{ink}: {place}")
+    return replace(config, data=place.name)
+
+
+def as_wanted(images: Mapping[str, Any]) -> dict[str, Any]:
+    """How to prepare images, from what a network tells of those it wants; nothing where it does not, or cannot be met."""
+    shape = images.get("shape", ())
+    if len(shape) != 3 or shape[1] != shape[2] or shape[0] not in (1, 3):
+        return {}
+    return {"size": shape[1], "channels": shape[0], "invert": bool(images.get("invert", False))}
 
 
 def before_and_after(folder: Path) -> None:

@@ -25,7 +25,7 @@ LIKE_SPLITS = (*SPLITS, "valid", "validation", "training", "testing", "dev", "ev
 FEW = 2  # a class needs that many images to be ranked at all
 
 
-def listing(path: Path, size: int = SIZE, channels: int = 3, seed: int = 0) -> Listing:
+def listing(path: Path, size: int = SIZE, channels: int = 3, seed: int = 0, invert: bool = False) -> Listing:
     """What lies in a folder, a zip or a tar file, or what a csv tells."""
     options: dict[str, object] = {"size": size, "channels": channels, "seed": seed}
     if path.suffix.lower() == ".csv":
@@ -39,7 +39,7 @@ def listing(path: Path, size: int = SIZE, channels: int = 3, seed: int = 0) -> L
     for each in classes:
         if len(each.pictures) < FEW:
             log.warning("class %r has %d image: it cannot be learned from", each.name, len(each.pictures))
-    return Listing(path.stem, [tree], split_by_split(classes), (channels, size, size), options=options)
+    return Listing(path.stem, [tree], split_by_split(classes), (channels, size, size), invert, options)
 
 
 def _from_folders(tree: Tree) -> list[ClassListing]:

@@ -38,13 +38,14 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "cub": ("size", "crop"),
     "cub-retrieval": ("size", "crop"),
 }
-OWN_OPTIONS = ("size", "channels", "seed")
+OWN_OPTIONS = ("size", "channels", "seed", "invert")
 ARCHIVES = (".zip", ".csv", ".tar", ".tgz")
 
 
-def has_dark_ink(name: str) -> bool:
-    """Whether pictures of this data show dark ink on paper, which networks see as bright: images are inverted for them."""
-    return name in ("glyphs", "omniglot") or name.startswith("omniglot-size")
+def has_dark_ink(name: str, root: str | Path | None = None) -> bool:
+    """Whether pictures like these show dark ink on paper, which networks see as bright: images are inverted for them."""
+    manifest = read_manifest(prepared(name, root))
+    return bool(manifest.get("invert", manifest["name"] in ("glyphs", "omniglot")))  # earlier ones do not tell
 
 
 def load(name: str, split: str = "train", root: str | Path | None = None) -> ImageSet:

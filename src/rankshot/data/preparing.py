@@ -72,6 +72,7 @@ def prepare(listing: Listing, folder: Path, *, strict: bool = False, told: Told 
             "rankshot": __version__,
             "source": [str(tree.path.resolve()) for tree in listing.trees],
             "shape": list(listing.shape),
+            "invert": listing.invert,
             "options": dict(listing.options),
             "images": int(good.sum()),
             "classes": [

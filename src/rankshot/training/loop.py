@@ -83,7 +83,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 warnings.warn(
                     f"{config.init} has learned from some of the validation classes: they flatter it", stacklevel=2
                 )
-        wants = {"shape": list(pixels.shape[1:]), "invert": data.has_dark_ink(config.data)}
+        wants = {"shape": list(pixels.shape[1:]), "invert": data.has_dark_ink(config.data, config.root)}
         run_folder.begin(folder, config, type(method).network(given), learned, wants, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
