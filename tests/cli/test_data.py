@@ -6,6 +6,7 @@ import pytest
 from pictures import class_folders, encoded, pixels
 from PIL import Image
 
+from rankshot import data
 from rankshot.cli.main import main
 
 
@@ -15,7 +16,8 @@ def mine(tmp_path, monkeypatch):
     return class_folders(tmp_path / "mine", classes=15, per_class=12)
 
 
-def test_dark_ink_becomes_bright(mine, data_root):
+def test_dark_ink_becomes_bright(mine, tmp_path):
+    data_root = tmp_path / "root"
     assert main(["data", "prepare", str(mine), "--size", "16", "--invert"]) == 0
     plain, inverted = (data.prepared(str(mine), data_root, size=16, **options) for options in ({}, {"invert": True}))
     one, other = (data.load(place.name, "train", data_root).images for place in (plain, inverted))
