@@ -85,7 +85,7 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
         place = tmp_path / "omniglot" / "systems" / label
         place.mkdir(parents=True)
         tasks = {task.replace("_", " ").replace("x", "-"): {"mean": mean, "interval": 0.0} for task, mean in values.items()}
-        content = {"config": {}, "curve": [], "test": {"running": tasks, "batch": tasks}}
+        content = {"config": {"updates": 6000 if "way" in label else 15000}, "curve": [], "test": {"running": tasks, "batch": tasks}}
         (place / "0.json").write_text(json.dumps(content))
 
     assert systems_table(tmp_path, "omniglot", "running") is None
@@ -95,5 +95,5 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
     table = systems_table(tmp_path, "omniglot", "running")
     assert "| MAML, as published | 98.7 | 95.8 | 99.9 | 98.9 | – | – |" in table
     assert "| MAML, here | 90.0 | 80.0 | 95.0 | – | – | – |" in table
-    assert "MAML was trained for 15,000 of its paper's 60,000 updates." in table
+    assert "MAML was trained for 6,000 to 15,000 of its paper's 60,000 updates." in table
     assert "NCA" not in table
