@@ -85,7 +85,8 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
         place = tmp_path / "omniglot" / "systems" / label
         place.mkdir(parents=True)
         tasks = {task.replace("_", " ").replace("x", "-"): {"mean": mean, "interval": 0.0} for task, mean in values.items()}
-        content = {"config": {"updates": 6000 if "way" in label else 15000}, "curve": [], "test": {"running": tasks, "batch": tasks}}
+        config = {"updates": 6000 if "way" in label else 15000}
+        content = {"config": config, "curve": [], "test": {"running": tasks, "batch": tasks}}
         (place / "0.json").write_text(json.dumps(content))
 
     assert systems_table(tmp_path, "omniglot", "running") is None
