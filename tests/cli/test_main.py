@@ -22,7 +22,7 @@ def test_the_help_names_every_command(capsys):
 
 def test_unknown_command(capsys):
     assert main(["trian"]) == 1
-    there = "'data', 'train', 'evaluate', 'classify', 'gallery', 'search', 'reproduce'"
+    there = "'data', 'train', 'evaluate', 'classify', 'gallery', 'search', 'export', 'reproduce'"
     assert capsys.readouterr().err == f"rankshot: unknown command 'trian': there is {there}\n"
 
 
@@ -36,12 +36,14 @@ def test_every_command_explains_itself(rankshot, name):
         "classify": "--support PATH",
         "gallery": "rescue",
         "search": "--sheet",
+        "export": "NAME.onnx",
     }.get(name, "--seed INT") in done.stdout
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_that_does_not_exist(rankshot, name):
-    done = subprocess.run(rankshot(name, "run", "--sede", "3"), capture_output=True, text=True, check=False)
+    needed = ["run", "to.onnx"] if name == "export" else ["run"]
+    done = subprocess.run(rankshot(name, *needed, "--sede", "3"), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "--sede" in done.stderr
     assert "Traceback" not in done.stderr

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from rankshot.methods import system
-from rankshot.reproduce.job import result_of
+from rankshot.reproduce.job import result_of, run_in
 from rankshot.reproduce.plan import BENCHMARKS, METHODS, SEEDS, plan, rows
 from rankshot.reproduce.published import COLUMNS, PUBLISHED
+from rankshot.reproduce.systems import systems
 from rankshot.training.loop import given_for
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -44,14 +45,21 @@ def test_one_of_each_row_comes_before_the_second_of_any():
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_what_is_recorded_was_made_by_the_plan(name):
-    for run in plan(name):
+    runs = [*plan(name), *systems(name)]
+    for run in runs:
         record = result_of(run, RESULTS)  # complains about other settings
         if record is not None:
             assert record["name"] == run.name
             assert {"commit", "hardware", "date", "updates_per_second", "torch"} <= record.keys()
-    planned = {f"{run.name}.json" for run in plan(name)}
+    planned = {f"{run.name}.json" for run in runs}
     recorded = {str(path.relative_to(RESULTS)) for path in (RESULTS / name).rglob("*.json")}
-    assert recorded <= planned
+    assert {each for each in recorded if "/earlier/" not in each} <= planned
+
+
+def test_what_earlier_code_made_is_of_the_same_runs():
+    for path in (RESULTS / "omniglot" / "earlier").glob("map-*/*.json"):
+        earlier, now = run_in(path), run_in(RESULTS / "omniglot" / "paper" / path.parent.name / path.name)
+        assert (earlier.name, earlier.config, earlier.questions) == (now.name, now.config, now.questions)
 
 
 def test_published_figures_have_a_column_each():
