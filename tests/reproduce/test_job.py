@@ -8,7 +8,7 @@ from small import small
 
 from rankshot import data, fewshot
 from rankshot.models import from_pretrained
-from rankshot.reproduce.again import compared
+from rankshot.reproduce.again import compared, other_seeds
 from rankshot.reproduce.job import Questions, Run, perform, result_of, run_in
 from rankshot.training import train
 
@@ -88,7 +88,9 @@ def test_weights_keep_who_made_them(tmp_path, monkeypatch):
     once = perform(run, tmp_path / "run", tmp_path / "results")
     (tmp_path / "results" / "row.json").unlink()
     monkeypatch.setenv("COMMIT", "second")
-    assert perform(run, tmp_path / "run", tmp_path / "results") == once
+    again = perform(run, tmp_path / "run", tmp_path / "results")
+    assert again.pop("measured_by")["commit"] == "second"
+    assert again == once
     assert once["commit"] == "first"
 
     train(replace(run.config, updates=2), tmp_path / "parts")
@@ -96,6 +98,14 @@ def test_weights_keep_who_made_them(tmp_path, monkeypatch):
     parts = perform(run, tmp_path / "parts", tmp_path / "other")
     assert parts["commit"] == "second"
     assert [each["commit"] for each in parts["made_in_parts"]] == ["first", "second"]
+
+
+def test_a_broken_neighbour_is_no_seed(done, tmp_path):
+    *_, record = done
+    (tmp_path / "0.json").write_text(json.dumps(record))
+    (tmp_path / "1.json").write_text("not JSON")
+    (tmp_path / "2.json").write_text(json.dumps({**record, "test": {"running": 3}}))
+    assert other_seeds(tmp_path / "0.json", record, "test") == []
 
 
 def test_again(done):

@@ -13,7 +13,7 @@ import tyro
 
 from rankshot.data import prepared
 from rankshot.files import write_whole
-from rankshot.reproduce.again import compared
+from rankshot.reproduce.again import check_comparable, compared
 from rankshot.reproduce.figures import draw_all
 from rankshot.reproduce.job import Run, result_of, run_in
 from rankshot.reproduce.plan import BENCHMARKS, plan
@@ -63,10 +63,10 @@ def main(arguments: Sequence[str]) -> int:
     for name in options.data:
         if name not in BENCHMARKS:
             raise ValueError(f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}")
-    if not options.data and (options.trials or options.systems or options.list or not (options.tables or options.again)):
-        raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}; or --tables, from what is there")
     if options.list and (options.tables or options.again):
         raise ValueError("--list only tells what runs there are: give it without --tables and --again")
+    if not options.data and (options.trials or options.systems or options.list or not (options.tables or options.again)):
+        raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}; or --tables, from what is there")
     check(options.jobs, options.seconds)
     code = 0
     if options.again is not None:
@@ -116,6 +116,7 @@ def placed(run: Run, options: Options) -> Run:
 def run_again(options: Options) -> int:
     assert options.again is not None
     run = placed(run_in(options.again), options)
+    check_comparable(options.again)
     with counting(run.config.data) as told:
         prepared(run.config.data, options.root, told=told)
     folder = next(each for n in count(1) if not (each := options.runs / "again" / f"{run.name}-{n}" / "results").exists())

@@ -95,8 +95,9 @@ def draw(lines: Lines, tasks: Sequence[str], path: Path) -> Path:
         values = [
             100 * point[task]["mean"] for curve in lines.values() for point in curve[len(curve) // 2 :] if task in point
         ]
-        margin = 0.5 * (max(values) - min(values)) or 1.0
-        panel.set_ylim(min(values) - margin, max(values) + 0.2 * margin)
+        top = max(100 * point[task]["mean"] for curve in lines.values() for point in curve if task in point)
+        margin = 0.5 * (top - min(values)) or 1.0
+        panel.set_ylim(min(values) - margin, top + 0.2 * margin)
     panel.legend(fontsize=7.5, frameon=False, loc="lower right")
     figure.savefig(path, dpi=160, metadata={"Software": None})
     return path

@@ -81,6 +81,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         **({"unmirrored": on_test(model.network, run)} if isinstance(model, Mirrored) else {}),
         **made[-1],
         **({"made_in_parts": made} if len(made) > 1 else {}),
+        **({"measured_by": {"commit": commit(), "date": today()}} if made[-1]["commit"] != commit() else {}),
     }
     path = path_of(run, results)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ def made_by(folder: Path, updates: int, side_by_side: int) -> list[dict[str, Any
     here = {
         "side_by_side": side_by_side,
         "commit": commit(),
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "date": today(),
         "hardware": hardware(),
         "torch": torch.__version__,
         "rankshot": __version__,
@@ -106,6 +107,10 @@ def made_by(folder: Path, updates: int, side_by_side: int) -> list[dict[str, Any
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(parts, indent=1) + "\n")
     return parts
+
+
+def today() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
 
 
 def on_validation(model: nn.Module, run: Run) -> dict[str, Any]:
@@ -163,6 +168,8 @@ def run_in(path: Path) -> Run:
     asked: dict[str, Any] | None = record.get("questions")
     if asked is not None and (not isinstance(asked, dict) or asked.keys() != {each.name for each in fields(Questions)}):
         raise ValueError(f"{path} is no record of a run: 'questions' should hold {asdict(Questions())}")
+    if asked is not None and not all(_whole_numbers(asked[name]) for name in ("ways", "shots")):
+        raise ValueError(f"{path} is no record of a run: 'ways' and 'shots' of its questions should be lists of numbers")
     as_tuples: dict[str, Any] = {
         name: tuple(each) if isinstance(each, list) else each for name, each in (asked or {}).items()
     }
@@ -172,6 +179,10 @@ def run_in(path: Path) -> Run:
         None if asked is None else Questions(**as_tuples),
         bool(record.get("validation")),
     )
+
+
+def _whole_numbers(values: Any) -> bool:
+    return isinstance(values, list) and all(type(each) is int for each in values)
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:

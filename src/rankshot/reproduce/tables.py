@@ -32,9 +32,9 @@ def records(results: Path, pattern: str) -> list[Record]:
     for path, each in found.items():
         if not {"config", "test", "curve"} <= each.keys():
             raise ValueError(f"{path} is no record of a run: it should hold 'config', 'test' and 'curve'")
-        _check_figures(path, each, "test")
+        check_figures(path, each, "test")
         if UNMIRRORED in each:
-            _check_figures(path, each, UNMIRRORED)
+            check_figures(path, each, UNMIRRORED)
     return list(found.values())
 
 
@@ -49,14 +49,15 @@ def seeds_of(results: Path, name: str, recipe: str, method: str) -> list[tuple[s
     return rows if found else []
 
 
-def _check_figures(path: Path, record: Record, kind: str) -> None:
+def check_figures(path: Path, record: Record, kind: str) -> None:
     """By both norms; a run that was asked nothing has none."""
     test = record[kind]
     if test is None and not record.get("questions"):
         return
     found = [test.get(norm) for norm in NORMS] if isinstance(test, dict) else [None]
     for tasks in found:
-        figures = [figure for each in tasks.values() for figure in each.values()] if isinstance(tasks, dict) else [None]
+        cells = list(tasks.values()) if isinstance(tasks, dict) else [None]
+        figures = [each.get(part) if isinstance(each, dict) else None for each in cells for part in ("mean", "interval")]
         if not all(type(figure) is float and math.isfinite(figure) for figure in figures):
             raise ValueError(f"{path} is damaged: {kind!r} should hold a mean and an interval of every task, by both norms")
 
@@ -64,7 +65,8 @@ def _check_figures(path: Path, record: Record, kind: str) -> None:
 def norm_of(results: Path, name: str) -> str | None:
     """The norm under which rows and curves do better on the validation classes; None where none of them has any."""
     places = [f"{name}/{recipe}/*/*" for recipe in RECIPES] + [f"{name}/curves/*"]
-    found = [each["validation"] for place in places for each in records(results, place) if each.get("validation")]
+    kept = (each.get("validation") for place in places for each in records(results, place))
+    found = [each for each in kept if each and all(each.get(norm) for norm in NORMS)]
     if not found:
         return None
     return max(NORMS, key=lambda norm: mean(list(each[norm].values())[-1]["mean"] for each in found))
@@ -72,6 +74,11 @@ def norm_of(results: Path, name: str) -> str | None:
 
 def means(found: Sequence[Record], norm: str, tasks: Sequence[str]) -> list[float]:
     """Over the seeds, in percent."""
+    for each in found:
+        if missing := [task for task in tasks if task not in each["test"][norm]]:
+            raise ValueError(
+                f"the record of {each.get('name', 'a run')} has no figure of {missing[0]!r} by {norm} statistics"
+            )
     return [100 * mean(each["test"][norm][task]["mean"] for each in found) for task in tasks]
 
 
