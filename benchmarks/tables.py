@@ -241,11 +241,12 @@ def rejection() -> str:
     r = json.loads((FOLDER / "rejection.json").read_text())
     where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     rows = []
-    for shot in ("5-shot", "1-shot"):
-        for name, key in (("known images turned away", "turned_away"), ("strangers caught", "caught")):
-            rows.append([f"{shot}: {name}", *(f"{100 * each:.1f} %" for each in r[shot][key])])
-    told = f"{r['episodes']:,} episodes of {r['way']} Omniglot test characters, one of them without an example"
-    return f"{told}; `{r['model']}`. Measured on {where}.\n\n{table(['`reject`', *map(str, r['asked'])], rows)}"
+    for model in (name for name in r if name.startswith("conv4-")):
+        for shot, found in r[model].items():
+            for name, key in (("known images turned away", "turned_away"), ("strangers caught", "caught")):
+                rows.append([f"`{model}`", f"{shot}: {name}", *(f"{100 * each:.1f} %" for each in found[key])])
+    told = f"{r['episodes']:,} episodes of {r['way']} test classes, one of them without an example. Measured on {where}."
+    return f"{told}\n\n{table(['', '`reject`', *map(str, r['asked'])], rows)}"
 
 
 def ready() -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,21 @@ def write_whole(path: Path, content: bytes | str) -> None:
                 partial.unlink()
             raise
     _wait_for_folder(path.parent)
+
+
+@contextmanager
+def whole_folder(place: Path) -> Iterator[Path]:
+    """A new folder to fill, which becomes `place` when the block ends well, and disappears when it does not."""
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise FileExistsError(f"{place} exists already: name a new folder")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    making.chmod(0o755)
+    try:
+        yield making
+        making.rename(place)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
 
 
 @contextmanager

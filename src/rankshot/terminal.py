@@ -29,8 +29,9 @@ def counting(name: str, lines: int = 10) -> Iterator[Callable[[int, int], None]]
     if not wants_bar():
         yield _lines(name, lines)
         return
-    from rich import progress
+    from rich import markup, progress
 
+    name = markup.escape(name)
     columns = (progress.TextColumn("[bold]{task.description}"), progress.BarColumn(bar_width=None))
     with progress.Progress(*columns, progress.MofNCompleteColumn(), progress.TimeRemainingColumn()) as bar:
         task = bar.add_task(name, total=None, visible=False)

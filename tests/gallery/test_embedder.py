@@ -78,7 +78,7 @@ def test_a_fingerprint_is_of_weights_and_of_how_images_are_made_ready(network):
 
 
 def test_bad_networks(network, tmp_path):
-    with pytest.raises(ValueError, match=r"Conv4 does not tell what images it wants: give shape="):
+    with pytest.raises(ValueError, match=r"Conv4 does not tell what images it wants: Embedder"):
         Embedder(network)
     with pytest.raises(ValueError, match=r"must give \(B, D\) embeddings, got shape \(1, 3, 4, 4\)"):
         Embedder(nn.Identity(), (3, 4, 4))

@@ -23,6 +23,7 @@ from rankshot.terminal import tallying
 from .telling import told
 
 AT_ONCE = 1024
+OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
 COLUMNS = ("image", "label", "probability", "nearness", "example")
 
 
@@ -67,7 +68,11 @@ def main(arguments: Sequence[str]) -> int:
             raise FileNotFoundError(f"there is no {place}")
     failures: list[Failure] = []
     if is_kept(options.support):
+        for name in OF_A_CLASSIFIER:
+            if getattr(options, name) != getattr(Options, name):
+                raise ValueError(f"the classifier in {options.support} has its own {name}: leave out --{name}")
         classifier = FewShotClassifier.from_pretrained(options.support)
+        tell_rejection(classifier)
         embedder = classifier.embedder
         if not isinstance(embedder, Embedder):
             raise ValueError(f"the classifier in {options.support} was taught with vectors and has no network for images")
@@ -107,13 +112,21 @@ def taught(options: Options, embedder: Embedder) -> tuple[FewShotClassifier, lis
     )
     classifier.fit(np.concatenate([part.vectors for part in parts]), labels)
     classifier.support_names_ = [str(paths[place][0]) for place in places]
-    if classifier.rejection_ is not None:
-        wrong = classifier.rejection_
-        told_of = [f"none of these below a cosine of {wrong.threshold:.3f}; of the examples themselves "]
-        told_of += [f"{100 * wrong.false_rejections:.1f} % would be turned away, and "] * (wrong.false_rejections >= 0)
-        told_of += [f"{100 * wrong.false_acceptances:.1f} % taken for another class if theirs were not there"]
-        print("rankshot: " + "".join(told_of), file=sys.stderr)
+    tell_rejection(classifier)
     return classifier, failures
+
+
+def tell_rejection(classifier: FewShotClassifier) -> None:
+    """Where the line is, and how often it is wrong, as far as the examples can tell."""
+    if classifier.rejection_ is None:
+        return
+    line = classifier.rejection_
+    wrong = [f"{100 * line.false_rejections:.1f} % would be turned away"] * (line.false_rejections >= 0)
+    wrong += [f"{100 * line.false_acceptances:.1f} % taken for another class if theirs were not there"] * (
+        line.false_acceptances >= 0
+    )
+    by_examples = f"; of the examples themselves {', and '.join(wrong)}" if wrong else ""
+    print(f"rankshot: none of these below a cosine of {line.threshold:.3f}{by_examples}", file=sys.stderr)
 
 
 def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -> Iterator[dict[str, Any]]:
@@ -122,7 +135,8 @@ def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -
     labels, probabilities = classifier.predict(vectors), classifier.predict_proba(vectors).max(1)
     near, nearest = classifier.nearness(vectors), classifier.neighbours(vectors, 1)
     for name, label, probability, cosine, (example,) in zip(names, labels, probabilities, near, nearest, strict=True):
-        values = (name, str(label), round(float(probability), 4), round(float(cosine), 4), example.name)
+        answer = Options.unknown if label is None else str(label)  # of a classifier that was saved without a word for it
+        values = (name, answer, round(float(probability), 4), round(float(cosine), 4), example.name)
         yield dict(zip(COLUMNS, values, strict=True))
 
 
@@ -131,6 +145,11 @@ def output_to(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
+    if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
+        with path.open("w", newline="", errors="surrogateescape") as file:
+            yield file
+        return
+    path = path.resolve()  # what a link leads to
     partial = path.with_name(f".{path.name}.partial")  # what is there stays until the new one is whole
     try:
         with partial.open("w", newline="", errors="surrogateescape") as file:

@@ -36,10 +36,10 @@ class Options:
     """Which of its classes: test, val, or those of training, train and trainval."""
     root: str | None = None
     """Folder of all prepared data. None: as in training."""
-    ways: tuple[int, ...] = (5, 20)
-    """How many classes an episode has."""
-    shots: tuple[int, ...] = (1, 5)
-    """How many labelled images a class has in classification."""
+    ways: tuple[int, ...] | None = None
+    """How many classes an episode has. None: 5 and 20, or as many as there are."""
+    shots: tuple[int, ...] | None = None
+    """How many labelled images a class has in classification. None: 1 and 5, if there are more images than that."""
     episodes: int = 1000
     """Episodes of each task."""
     seed: int = 0

@@ -29,7 +29,7 @@ class Options:
 def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), prog="rankshot export")
     embedder = Embedder(options.model)
-    if not options.to.suffix:
+    if not options.to.suffix or options.to.suffix[1:2].isdigit():  # as in network-v1.0
         print(f"{embedder.save_pretrained(options.to)}: {embedder.name}, with what is known of it")
         return 0
     apart = embedder.export(options.to)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import tyro
 
 from rankshot import report
-from rankshot.data import prepared
+from rankshot.data import load, prepared
 from rankshot.data.folder import SIZE
 from rankshot.data.loading import NAMES
+from rankshot.data.store import NoClasses
 from rankshot.methods import SYSTEMS, load_systems, settings_for
-from rankshot.models.pretrained import images_of
-from rankshot.models.shipped import folder_of
+from rankshot.models.pretrained import folder_with_network, images_of
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
+from rankshot.training.loop import check_apart
+from rankshot.training.run_folder import is_run
 
 CONFIG = "config.json"
 USUAL = {"size": SIZE, "channels": 3, "invert": False}  # of one's own images
@@ -54,8 +57,14 @@ def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), default=Options(settings=start), prog="rankshot train")
     options = replace(options, settings=replace(options.settings, options=merged(start.options, options.settings.options)))
     options.settings.check()
-    options = replace(options, settings=made_ready(options.settings))
+    given = {each.partition("=")[0].replace("_", "-") for each in arguments}
+    resumed = options.run if options.resume and options.run is not None and is_run(options.run) else None
     folder = options.run or new_folder(options.settings)
+    check_apart(options.settings.data, folder)
+    if resumed is None or "--data" in given:
+        options = replace(options, settings=made_ready(options.settings, given, resumed))
+    if options.settings.init is not None:
+        print("a comparison with the weights that it begins with comes last, on top of the time told below")
     standing = train(options.settings, folder, resume=options.resume)
     if standing.update < options.settings.updates:
         again = shlex.join([*(f"--load={file}" for file in files), "--run", str(folder), "--resume"])
@@ -68,19 +77,54 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def made_ready(config: TrainConfig) -> TrainConfig:
-    """With its data prepared: one's own images as the weights that it begins with want them, where those tell."""
-    wants = {} if config.init is None or config.data in NAMES else as_wanted(images_of(folder_of(config.init)))
-    if not Path(config.data).exists() or all(USUAL[name] == value for name, value in wants.items()):
+def made_ready(config: TrainConfig, given: Container[str], resumed: Path | None = None) -> TrainConfig:
+    """With its data prepared: one's own images as the weights that it begins with want them, where those tell. Those are
+    called by the name of what was prepared, which stays when the folder changes, is spelt otherwise or is out of sight.
+
+    resumed   the run that goes on, which knows what images it wants
+    """
+    is_own = config.data not in NAMES and Path(config.data).exists()
+    wants = {}
+    if config.init is not None and is_own:
+        wants = as_wanted(images_of(resumed or folder_with_network(config.init)))
+    if all(USUAL[name] == value for name, value in wants.items()):
         wants = {}
     with counting(Path(config.data).name) as told:
         place = prepared(config.data, config.root, told=told, **wants)
-    if not wants:
+    if wants:
+        colours = "grey" if wants["channels"] == 1 else "in colour"
+        ink = ", dark ink made bright" if wants["invert"] else ""
+        print(f"images are made ready as {config.init} wants them, {wants['size']}x{wants['size']} {colours}{ink}: {place}")
+    if not is_own:
         return config
-    colours = "grey" if wants["channels"] == 1 else "in colour"
-    ink = ", dark ink made bright" if wants["invert"] else ""
-    print(f"images are made ready as {config.init} wants them, {wants['size']}x{wants['size']} {colours}{ink}: {place}")
-    return replace(config, data=place.name)
+    config = replace(config, data=place.name)
+    return config if resumed is not None else fitted(config, given)
+
+
+def fitted(config: TrainConfig, given: Container[str]) -> TrainConfig:
+    """One's own images may be few: batches as large as they allow, and no validation without classes for it, unless more
+    was asked for."""
+    counts = np.bincount(load(config.data, config.split, config.root).labels)
+    counts = np.sort(np.repeat(counts, 4) if config.rotations else counts)
+    changes: dict[str, Any] = {}
+    if "--batch-classes" not in given and config.batch_classes > len(counts) >= 2:
+        changes["batch_classes"] = len(counts)
+    pool = int(counts[: changes.get("batch_classes", config.batch_classes)].sum())
+    if "--batch-size" not in given and config.batch_size > pool >= 2:
+        changes["batch_size"] = pool
+    if "--validate-every" not in given and config.validate_every and not has_classes_to_validate(config):
+        changes["validate_every"] = 0
+    if changes:
+        told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
+        print(f"{len(counts)} training classes with {counts.min()} images or more: {told}")
+    return replace(config, **changes)
+
+
+def has_classes_to_validate(config: TrainConfig) -> bool:
+    try:
+        return len(load(config.data, "val", config.root).classes) >= 2
+    except NoClasses:
+        return False
 
 
 def as_wanted(images: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,13 +137,18 @@ def as_wanted(images: Mapping[str, Any]) -> dict[str, Any]:
 
 def before_and_after(folder: Path) -> None:
     """What training has made of the weights that it began with, on classes it has not learned from."""
-    protocol = report.unseen_protocol(folder, EPISODES)
-    if protocol is None:
-        print("nothing is held out to compare with what it began with: there are no test or validation classes")
+    try:
+        protocol = report.unseen_protocol(folder, EPISODES)
+        if protocol is None:
+            print("nothing is held out to compare with what it began with: there are no test or validation classes")
+            return
+        before = report.measure_untrained(folder, protocol, "before")
+    except (OSError, ValueError) as error:  # training is done and good, whatever else
+        print(f"no comparison with what it began with: {error}")
         return
-    before = report.measure_untrained(folder, protocol, "before")
     print(report.text_table([before, report.measure(folder, protocol, "after")]))
-    print(f"{len(protocol.images.classes)} {protocol.split} classes of {protocol.data}, {EPISODES} episodes a task")
+    turned = ", turned ones among them" if protocol.rotations else ""
+    print(f"{len(protocol.images.classes)} {protocol.split} classes of {protocol.data}{turned}, {EPISODES} episodes a task")
 
 
 def merged(before: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:
@@ -141,7 +190,7 @@ def starting_from(arguments: Sequence[str]) -> TrainConfig:
 
 def new_folder(config: TrainConfig) -> Path:
     """The first of runs/DATA-METHOD, runs/DATA-METHOD-2, … that is not there yet."""
-    name = f"{Path(config.data).name}-{config.method}"
+    name = f"{Path(config.data).name or Path(config.data).resolve().name}-{config.method}"
     return next(
         path for path in (Path("runs") / (name if n == 1 else f"{name}-{n}") for n in count(1)) if not path.exists()
     )

@@ -85,7 +85,9 @@ def prepared(
         make = partial(folder.listing, Path(name), **options)
     else:
         there = ", ".join(map(repr, NAMES))
-        raise ValueError(f"unknown data set {name!r}: there is {there}, and no folder or file of that name")
+        raise ValueError(
+            f"unknown data set {name!r}: there is {there}, no folder or file of that name, and nothing prepared in {root}"
+        )
     if not place.is_dir():
         listing = make()
         log.info("preparing %s, once, into %s", name, place)

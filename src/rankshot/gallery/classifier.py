@@ -130,7 +130,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return answers
         belongs = (self._nearness(vectors) >= self.rejection_.threshold).numpy()
         if np.asarray(self.unknown).dtype.kind == answers.dtype.kind:
-            return np.where(belongs, answers, self.unknown)
+            return np.where(belongs, answers, np.asarray(self.unknown))  # as an array: wide enough for both
         answers = answers.astype(object)
         answers[~belongs] = self.unknown
         return answers
@@ -166,7 +166,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if self.rule not in RULES:
             raise ValueError(f"unknown rule {self.rule!r}: there is {', '.join(map(repr, RULES))}")
         for name in ("reject", "threshold"):
-            if not isinstance(getattr(self, name), (int, float, np.number, type(None))):
+            value = getattr(self, name)
+            if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number, type(None))):
                 raise ValueError(f"{name} must be a number or None, got {getattr(self, name)!r}")
         if self.reject is not None and not 0 <= self.reject < 1:
             raise ValueError(f"reject must be from 0 to less than 1, got {self.reject!r}")
@@ -193,6 +194,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _take_in(self, X: Any, y: Any, *, first: bool) -> None:
         vectors = self._vectors_of(X, first=first)
         labels = column_or_1d(y, warn=True)
+        if labels.dtype == object and all(isinstance(each, str) for each in labels):  # as pandas has texts
+            y = labels = labels.astype(str)
         assert_all_finite(labels, input_name="y")
         _check_kinds(y, labels, None if first else self.classes_)
         with warnings.catch_warnings():  # many classes with few examples are what this is for

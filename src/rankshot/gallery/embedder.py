@@ -16,8 +16,18 @@ from torch import nn
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.losses.unit import unit_vectors
 from rankshot.models.export import export
-from rankshot.models.pretrained import CARD, CLASSES, EVALUATION, ONE_SHOT, described_in, from_pretrained, images_of
-from rankshot.models.saving import copy_pretrained, save_pretrained
+from rankshot.models.pretrained import (
+    CARD,
+    CLASSES,
+    EVALUATION,
+    ONE_SHOT,
+    WEIGHTS,
+    described_in,
+    from_pretrained,
+    images_of,
+    read_tensors,
+)
+from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
 from rankshot.models.shipped import folder_of
 
 from .one_shot import OneShot, read
@@ -66,14 +76,18 @@ class Embedder:
         else:
             self.folder = folder = folder_of(model)
             network, known, description = from_pretrained(folder), images_of(folder), described_in(folder)
-            self.name, self.one_shot = name or str(model), read(folder)
+            self.name = name or str(model)
         if isinstance(network, Answerer):
             raise ValueError(f"{self.name} answers in its own way and has no embeddings: use an embedding network")
         if shape is None and "shape" not in known:
-            raise ValueError(f"{self.name} does not tell what images it wants: give shape=(channels, height, width)")
+            raise ValueError(
+                f"{self.name} does not tell what images it wants: Embedder(…, shape=(channels, height, width)) takes it"
+            )
         self.network = network.eval()
         self.shape: Shape = tuple(shape if shape is not None else known["shape"])
         self.invert = bool(known.get("invert", False)) if invert is None else invert
+        if self.folder is not None and self.images == known:  # of images that are made ready otherwise, they say nothing
+            self.one_shot = read(self.folder)
         self.dimensions = int(self._vectors(np.zeros((1, *self.shape), np.uint8)).shape[1])
         self.fingerprint = self._fingerprint(description)
 
@@ -93,8 +107,9 @@ class Embedder:
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """Into a new folder that takes this one's place anywhere: network, how images are made ready, and what is known."""
-        if self.folder is not None:
-            return copy_pretrained(self.folder, folder, (CLASSES, EVALUATION, ONE_SHOT, CARD), self.images)
+        if self.folder is not None and self._is_still_in(self.folder):
+            also = (CLASSES, EVALUATION, CARD, *([ONE_SHOT] if self.one_shot is not None else []))
+            return copy_pretrained(self.folder, folder, also, self.images)
         return save_pretrained(self.network, folder, self.shape, invert=self.invert)
 
     def export(self, path: str | Path) -> float:
@@ -105,6 +120,15 @@ class Embedder:
         """
         about = {**self.about, "images": self.images, "dimensions": self.dimensions}
         return export(self.network, self.shape, path, about)
+
+    def _is_still_in(self, folder: Path) -> bool:
+        """Whether the folder holds these weights: a run may have gone on since or gone away, or the network changed."""
+        try:
+            there = read_tensors(folder / WEIGHTS)
+        except (OSError, ValueError):
+            return False
+        here = self.network.state_dict()
+        return there.keys() == here.keys() and all(torch.equal(here[name].cpu(), each) for name, each in there.items())
 
     @property
     def about(self) -> dict[str, Any]:
@@ -117,8 +141,8 @@ class Embedder:
         return {"shape": list(self.shape), "invert": self.invert}
 
     def _vectors(self, pixels: NDArray[np.uint8]) -> Vectors:
-        device = next((each.device for each in self.network.parameters()), torch.device("cpu"))
-        embeddings = unit_vectors(embed(self.network, torch.from_numpy(pixels).to(device).float() / 255))
+        like = next((each for each in self.network.parameters() if each.is_floating_point()), torch.zeros(0))
+        embeddings = unit_vectors(embed(self.network, torch.from_numpy(pixels).to(like) / 255))
         if embeddings.dim() != 2:
             raise ValueError(f"{self.name} must give (B, D) embeddings, got shape {tuple(embeddings.shape)}")
         vectors: Vectors = embeddings.float().cpu().numpy()
@@ -128,7 +152,10 @@ class Embedder:
 
     def _fingerprint(self, description: Mapping[str, Any]) -> str:
         """Of everything that its vectors depend on: what it is, its weights, and how images are made ready."""
-        what = description or [type(self.network).__qualname__, repr(self.network), self.dimensions]
+        try:
+            what: Any = description or description_of(self.network)
+        except ValueError:  # a network of somebody's own
+            what = [type(self.network).__qualname__, repr(self.network), self.dimensions]
         digest = hashlib.sha256(json.dumps([what, self.shape, self.invert], sort_keys=True).encode())
         for key, each in self.network.state_dict().items():
             digest.update(key.encode())

@@ -50,7 +50,9 @@ def export(network: nn.Module, shape: tuple[int, int, int], path: str | Path, ab
         raise ValueError(f"{path} must end in {' or '.join(KINDS)}, which tells what to write")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder")
-    alone = UnitEmbedding(copy.deepcopy(network)).cpu().eval()
+    if path.is_file():
+        raise FileExistsError(f"{path} exists already: name a new file")
+    alone = UnitEmbedding(copy.deepcopy(network)).cpu().float().eval()
     alone = alone.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]  # torch's stubs lack it
     images = torch.rand(BATCHES[-1], *shape, generator=torch.Generator().manual_seed(0))
     write, read = KINDS[path.suffix]

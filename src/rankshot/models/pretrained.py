@@ -62,14 +62,20 @@ def from_pretrained(run: str | Path) -> nn.Module:
 
     Ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages.
     """
-    folder = folder_of(run)
-    if not (folder / CONFIG).is_file():
-        raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it{or_shipped(folder)}")
+    folder = folder_with_network(run)
     if not (folder / WEIGHTS).exists():
         raise FileNotFoundError(f"{folder} holds no network yet: a run keeps its first one at its first validation")
     model = build(described_in(folder))
     fill(model.state_dict(), read_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return model.eval()
+
+
+def folder_with_network(run: str | Path) -> Path:
+    """Of a run, or of weights that come with the package."""
+    folder = folder_of(run)
+    if not (folder / CONFIG).is_file():
+        raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it{or_shipped(folder)}")
+    return folder
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from rankshot import __version__
-from rankshot.files import write_whole
+from rankshot.files import whole_folder, write_whole
 
 from .conv4 import Conv4
 from .mirrored import Mirrored
@@ -30,10 +30,21 @@ def save_pretrained(
     """
     description = description_of(network)
     images: dict[str, Any] = {} if shape is None else {"shape": list(shape), "invert": invert}
-    place = new_folder(folder)
-    write_tensors(place / WEIGHTS, network.state_dict(), {"rankshot": __version__})
-    _write_config(place, {"rankshot": __version__, "model": description, "images": images})
-    return place
+    if shape is not None:
+        check_shape(network, shape)
+    with whole_folder(Path(folder)) as place:
+        write_tensors(place / WEIGHTS, network.state_dict(), {"rankshot": __version__})
+        _write_config(place, {"rankshot": __version__, "model": description, "images": images})
+    return Path(folder)
+
+
+def check_shape(network: nn.Module, shape: Sequence[int]) -> None:
+    """A network that cannot see such images is not said to."""
+    if len(shape) != 3 or not all(type(side) is int and side > 0 for side in shape):
+        raise ValueError(f"shape must be (channels, height, width), got {shape!r}")
+    weight = next((each for each in network.state_dict().values() if each.dim() == 4), None)
+    if weight is not None and weight.shape[1] != shape[0]:
+        raise ValueError(f"this network sees images of {weight.shape[1]} channels, got shape {tuple(shape)}")
 
 
 def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], images: Mapping[str, Any] | None = None) -> Path:
@@ -44,13 +55,12 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], image
     settings = read_json(source / CONFIG)
     settings |= {name: value for name, value in HERE.items() if name in settings}
     settings |= {} if images is None else {"images": dict(images)}
-    place = new_folder(folder)
-    shutil.copyfile(source / WEIGHTS, place / WEIGHTS)
-    for each in also:
-        if (source / each).is_file():
-            shutil.copyfile(source / each, place / each)
-    _write_config(place, settings)
-    return place
+    with whole_folder(Path(folder)) as place:
+        for each in (WEIGHTS, *also):
+            if each == WEIGHTS or (source / each).is_file():
+                shutil.copyfile(source / each, place / each)
+        _write_config(place, settings)
+    return Path(folder)
 
 
 def description_of(network: nn.Module) -> dict[str, Any]:
@@ -66,15 +76,6 @@ def description_of(network: nn.Module) -> dict[str, Any]:
             f"{type(network).__name__} is no network that rankshot can build again: keep it in your own way, or export it"
         )
     return dict(told)
-
-
-def new_folder(folder: str | Path) -> Path:
-    """Made, or empty."""
-    place = Path(folder)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise FileExistsError(f"{place} exists already: name a new folder")
-    place.mkdir(parents=True, exist_ok=True)
-    return place
 
 
 def _write_config(place: Path, content: Mapping[str, Any]) -> None:

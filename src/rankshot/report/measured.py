@@ -32,6 +32,8 @@ from rankshot.training.run_folder import classes_of, is_run, read_metrics
 
 log = logging.getLogger(__name__)
 
+WAYS, SHOTS = (5, 20), (1, 5)  # of the paper
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -60,8 +62,8 @@ class Measured:
 def protocol_for(
     folders: Sequence[Path],
     *,
-    ways: Sequence[int] = (5, 20),
-    shots: Sequence[int] = (1, 5),
+    ways: Sequence[int] | None = WAYS,
+    shots: Sequence[int] | None = SHOTS,
     data: str | None = None,
     rotations: bool | None = None,
     split: str = "test",
@@ -70,10 +72,13 @@ def protocol_for(
     seed: int = 0,
     norm: str = "running",
 ) -> Protocol:
-    """The same questions for several runs, on what they were trained on where `data` names nothing else."""
+    """The same questions for several runs, on what they were trained on where `data` names nothing else.
+
+    ways, shots   None: the paper's, or as many as there are classes and images
+    """
     if not folders or len(set(folders)) < len(folders):
         raise ValueError("name at least one run, and each of them once")
-    if not ways:
+    if ways is not None and not ways:
         raise ValueError("name at least one way")
     check_episodes(episodes)
     check_norm(norm)
@@ -96,10 +101,14 @@ def protocol_for(
                 raise ValueError(f"{folder} has learned from the validation classes: measure it on split 'test'")
             if seen := held_out.intersection(classes_of(folder) or () if config.data == chosen.data else ()):
                 raise ValueError(
-                    f"{chosen.data} has changed since {folder} was trained: {min(seen)!r} is one of {len(seen)} classes "
-                    f"that it learned from and that are now in split {split!r}"
+                    f"{folder}, or what it began with, has learned from {min(seen)!r}: one of {len(seen)} classes that are "
+                    f"in split {split!r} of {chosen.data} now"
                 )
     images = images.with_rotations() if chosen.rotations else images
+    if ways is None:
+        ways = sorted({min(way, len(images.classes)) for way in WAYS})
+    if shots is None:
+        shots = [shot for shot in SHOTS if shot < images.smallest_class] or SHOTS[:1]
     return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
 
 
@@ -111,11 +120,8 @@ def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
             images = load_images(config.data, split, config.root)
         except NoClasses:
             continue
-        classes = len(images.classes) * (4 if config.rotations else 1)
-        shots = [shot for shot in (1, 5) if shot < min(20, images.smallest_class)]
-        if classes >= 2 and shots:
-            ways = {min(way, classes) for way in (5, 20)}
-            return protocol_for([folder], ways=sorted(ways), shots=shots, split=split, episodes=episodes, norm=config.norm)
+        if len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2:
+            return protocol_for([folder], ways=None, shots=None, split=split, episodes=episodes, norm=config.norm)
     return None
 
 

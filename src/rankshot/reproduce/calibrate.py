@@ -18,6 +18,12 @@ from rankshot.models.pretrained import CONFIG, ONE_SHOT
 from rankshot.training import TrainConfig
 
 
+def other_test_classes(images: ImageSet, remainder: int) -> ImageSet:
+    """Every second class: 0, those that a threshold may come from; 1, those that are left to judge it by."""
+    kept = np.flatnonzero(images.labels % 2 == remainder)
+    return ImageSet(images.images[kept], images.labels[kept], images.classes)
+
+
 def calibrate(folder: Path, root: str | None = None) -> OneShot:
     """On validation classes; on every second class of test where the run has learned from those of validation."""
     config = TrainConfig.from_json(folder / CONFIG)
@@ -25,8 +31,7 @@ def calibrate(folder: Path, root: str | None = None) -> OneShot:
         images, which = load(config.data, "val", root), f"validation classes of {config.data}"
     else:
         images, which = load(config.data, "test", root), f"every second test class of {config.data}"
-        kept = np.flatnonzero(images.labels % 2 == 0)
-        images = ImageSet(images.images[kept], images.labels[kept], images.classes)
+        images = other_test_classes(images, 0)
     images = images.with_rotations() if config.rotations else images
     found = measured(embed_all(from_pretrained(folder), images), torch.from_numpy(np.asarray(images.labels)))
     about = {"classes": which, "way": WAY, "episodes": EPISODES, "seed": SEED}

@@ -14,6 +14,7 @@ from rankshot.data.loading import TERMS
 from rankshot.fewshot import Answerer, Ruling
 from rankshot.files import write_whole
 from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, NETWORKS, WEIGHTS, described_in, read_json, read_notes
+from rankshot.models.shipped import folder_of
 
 from .config import TrainConfig
 
@@ -52,6 +53,7 @@ INPUTS = {
     "mini-imagenet": "Photographs of 84x84 pixels, in colour.",
     "cub": "Photographs of 64x64 pixels, in colour, cut to the bird.",
 }
+OF_SOMEBODY = "Images of the person who trained it; whoever passes the weights on answers for them"
 EMBEDS = (
     "An embedding network: images of one class come out near each other, also of classes that it has never seen.",
     "embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine",
@@ -94,10 +96,26 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         which="the best by validation so far" if config.validate_every else "the last",
         measured=measured,
         images=INPUTS.get(config.data, "Images as those that it was trained on: colours, size and background count."),
-        terms=TERMS.get(config.data, "Images of the person who trained it; whoever passes the weights on answers for them"),
+        terms=terms_of(config),
         settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in config.to_json().items()),
     )
     write_whole(folder / CARD, text)
+
+
+def terms_of(config: TrainConfig) -> str:
+    """Of all that a network has learned from, also before this run."""
+    told, began_with = "", set[str]()
+    while True:
+        told += TERMS.get(config.data, OF_SOMEBODY)
+        if config.init is None or config.init in began_with:
+            return told
+        began_with.add(config.init)
+        told += f". It began with the weights of {config.init}"
+        try:
+            config = TrainConfig.from_json(folder_of(config.init) / CONFIG)
+        except (OSError, ValueError):
+            return f"{told}, whose own terms hold too"
+        told += ": "
 
 
 def _tested(folder: Path, update: str | None) -> dict[str, Any] | None:

@@ -58,7 +58,9 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     held_out_pixels = None if held_out is None else on_device(held_out, device)[0]
     check_augmentations(config.augment, images.images.shape[1:])
     given = given_for(config, images.images.shape[1:], len(images.classes))
-    goes_on = resume and run_folder.is_run(folder)  # from its checkpoint, which has all weights
+    goes_on = resume and run_folder.has_checkpoint(folder)  # which has all weights
+    wants = {"shape": list(images.images.shape[1:]), "invert": data.has_dark_ink(config.data, config.root)}
+    check_apart(config.data, folder)
     model, method = first_weights(replace(config, init=None) if goes_on else config, given)
     try:
         sampler = method.sampler(labels, given, config.seed)
@@ -83,7 +85,6 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 warnings.warn(
                     f"{config.init} has learned from some of the validation classes: they flatter it", stacklevel=2
                 )
-        wants = {"shape": list(pixels.shape[1:]), "invert": data.has_dark_ink(config.data, config.root)}
         run_folder.begin(folder, config, type(method).network(given), learned, wants, resume=resume)
         standing = run_folder.load_state(folder, tensors)
         with (
@@ -118,6 +119,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
 
             pause = None
             if config.init is not None and tasks and not standing.has_begun:
+                progress.said(f"measuring {config.init} on the validation classes")
                 start = time.perf_counter()
                 standing = validate(0, model.state_dict())  # what it begins with may stay the best
                 pause = time.perf_counter() - start
@@ -176,6 +178,12 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     return standing
 
 
+def check_apart(name: str, folder: Path) -> None:
+    """A run within the images that it learns from would be one of their classes."""
+    if Path(name).is_dir() and folder.resolve().is_relative_to(Path(name).resolve()):
+        raise ValueError(f"{folder} lies within the images of {name}: name a folder elsewhere with --run")
+
+
 def ahead(config: TrainConfig, done: int, each: float, pause: float | None, tasks: int) -> str:
     """How long it will take, as far as one can tell.
 
@@ -183,13 +191,18 @@ def ahead(config: TrainConfig, done: int, each: float, pause: float | None, task
     pause   seconds of a validation, where one was made already
     """
     updates = config.updates - done
-    told = f"{updates:,} updates of {each:.2g} s"
+    told = f"{updates:,} updates of {seconds_told(each)}"
     if not tasks:
         return f"about {in_words(updates * each)}: {told}"
-    validations = -(-config.updates // config.validate_every) - done // config.validate_every
+    count = -(-config.updates // config.validate_every) - done // config.validate_every
+    validations = f"{count:,} validation{'s' * (count != 1)}"
     if pause is None:
-        return f"about {in_words(updates * each)}, and {validations:,} validations: {told}"
-    return f"about {in_words(updates * each + validations * pause)}: {told}, {validations:,} validations of {pause:.2g} s"
+        return f"about {in_words(updates * each)}, and {validations}: {told}"
+    return f"about {in_words(updates * each + count * pause)}: {told}, {validations} of {seconds_told(pause)}"
+
+
+def seconds_told(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 class Diverged(ValueError):
@@ -277,7 +290,7 @@ def begin_with(model: nn.Module, init: str) -> None:
     if (filters, channels) != (wanted, given):
         raise ValueError(
             f"{init} has {filters} filters and sees images of {channels} channels: this network has {wanted} filters, and "
-            f"its images {given} channels"
+            f"its images {given} channels (`data.prepared` makes images of one's own as weights want them)"
         )
     fill(ours, {name: each for name, each in theirs.items() if name in ours}, folder_of(init))
 

@@ -77,8 +77,9 @@ class BarProgress:
     """Live: bar, updates a second, loss, batch mAP, the last validation."""
 
     def __init__(self, name: str, total: int, done: int) -> None:
-        from rich import progress
+        from rich import markup, progress
 
+        name = markup.escape(name)
         self.bar: RichBar = progress.Progress(
             progress.TextColumn("[bold]{task.description}"),
             progress.BarColumn(bar_width=None),

@@ -125,6 +125,10 @@ def is_run(folder: Path) -> bool:
     return (folder / CONFIG).is_file()
 
 
+def has_checkpoint(folder: Path) -> bool:
+    return is_run(folder) and (folder / STATE).is_file()
+
+
 @contextmanager
 def kept_alone(folder: Path) -> Iterator[None]:
     """The folder, made if need be; no two processes train in it."""
