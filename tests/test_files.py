@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from rankshot.files import write_whole
+from rankshot.files import whole_folder, write_whole
 
 
 def test_text_and_bytes(tmp_path):
@@ -31,6 +31,20 @@ def test_a_failure_leaves_the_old_file_and_names_it(tmp_path):
     assert caught.value.filename == str(path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_folder_whole_or_not_at_all(tmp_path):
+    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "a") as place:
+        (place / "half").write_text(str(1 / 0))
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "a").mkdir()  # empty: nothing to lose
+    with whole_folder(tmp_path / "a") as place:
+        (place / "b").write_text("whole")
+        assert os.listdir(tmp_path / "a") == []
+    assert (tmp_path / "a" / "b").read_text() == "whole"
+    assert os.listdir(tmp_path) == ["a"]
+    with pytest.raises(FileExistsError, match="exists already"), whole_folder(tmp_path / "a"):
+        pass
 
 
 def test_nowhere_to_write(tmp_path):

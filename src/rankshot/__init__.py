@@ -8,14 +8,24 @@ from . import losses, methods, models, ranking
 from .models import from_pretrained, save_pretrained
 
 if TYPE_CHECKING:
-    from .gallery import FewShotClassifier, Gallery
+    from .gallery import Embedder, FewShotClassifier, Gallery
 
-__all__ = ["FewShotClassifier", "Gallery", "from_pretrained", "losses", "methods", "models", "ranking", "save_pretrained"]
+__all__ = [
+    "Embedder",
+    "FewShotClassifier",
+    "Gallery",
+    "from_pretrained",
+    "losses",
+    "methods",
+    "models",
+    "ranking",
+    "save_pretrained",
+]
 
 
 def __getattr__(name: str) -> Any:
     """What needs more than torch is loaded when it is asked for."""
-    if name in ("FewShotClassifier", "Gallery"):
+    if name in ("Embedder", "FewShotClassifier", "Gallery"):
         from . import gallery
 
         return getattr(gallery, name)

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -55,6 +57,36 @@ def test_with_a_classifier_that_was_saved(folder, capsys):
     FewShotClassifier().fit(np.eye(3), list("abc")).save_pretrained("vectors")
     assert main([*command, "vectors"]) == 1
     assert "was taught with vectors and has no network for images" in capsys.readouterr().err
+
+
+def test_a_saved_classifier_has_its_own_settings(folder, capsys):
+    paths = sorted((folder / "support").glob("*/*.png"))
+    FewShotClassifier("conv4-cub", threshold=0.999).fit(paths, [path.parent.name for path in paths]).save_pretrained("kept")
+    command = ["classify", "new", "--support", "kept"]
+    for name, value in (("model", "conv4-omniglot"), ("rule", "nearest"), ("reject", "0.2"), ("threshold", "0.1")):
+        assert main([*command, f"--{name}", value]) == 1
+        assert f"the classifier in kept has its own {name}: leave out --{name}" in capsys.readouterr().err
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert "none of these below a cosine of 0.999; of the examples themselves " in told.err
+    assert {row["label"] for row in csv.DictReader(told.out.splitlines())} <= {*COLOURS, "none of these"}
+    assert "none of these" in told.out
+
+
+def test_where_the_answers_go(folder, capsys):
+    """Into a pipe, and to where a link leads."""
+    command = ["classify", "new", "--support", "support", "--model", "conv4-cub"]
+    assert main(command) == 0
+    expected = capsys.readouterr().out
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE, text=True) as reader:
+        assert main([*command, "-o", "pipe"]) == 0
+        assert reader.communicate()[0] == expected
+    (folder / "elsewhere").mkdir()
+    (folder / "link.csv").symlink_to(folder / "elsewhere" / "answers.csv")
+    assert main([*command, "-o", "link.csv"]) == 0
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "elsewhere" / "answers.csv").read_text() == expected
 
 
 def test_none_of_these_and_what_cannot_be_read(folder, capsys):

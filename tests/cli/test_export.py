@@ -32,6 +32,18 @@ def test_a_folder(tmp_path, capsys):
     assert "mine exists already: name a new folder" in capsys.readouterr().err
 
 
+def test_what_is_there_stays(tmp_path, capsys):
+    (tmp_path / "out.pt2").write_text("mine")
+    assert main(["export", "conv4-omniglot", str(tmp_path / "out.pt2")]) == 1
+    assert "out.pt2 exists already: name a new file" in capsys.readouterr().err
+    assert (tmp_path / "out.pt2").read_text() == "mine"
+
+
+def test_a_folder_with_a_version(tmp_path):
+    assert main(["export", "conv4-omniglot", str(tmp_path / "characters-v1.0")]) == 0
+    assert (tmp_path / "characters-v1.0" / "model.safetensors").exists()
+
+
 def test_what_cannot_be_exported(tmp_path, capsys):
     assert main(["export", str(tmp_path / "nothing"), str(tmp_path / "out.onnx")]) == 1
     assert main(["export", "conv4-cub", str(tmp_path / "out.tflite")]) == 1

@@ -106,6 +106,21 @@ def test_none_of_these():
         FewShotClassifier(reject=0.05).fit(X[::12], y[::12])
 
 
+def test_a_number_for_none_of_these_stays_that_number():
+    labels = np.array([1, 1, 2, 2], dtype=np.int8)
+    classifier = FewShotClassifier(threshold=0.9, unknown=300).fit(np.eye(2).repeat(2, 0), labels)
+    assert classifier.predict([[1.0, 0.0], [-1.0, -1.0]]).tolist() == [1, 300]
+
+
+def test_texts_as_pandas_has_them():
+    labels = np.array(["a", "b"], dtype=object)
+    classifier = FewShotClassifier(threshold=0.9, unknown="neither").fit(np.eye(2), labels)
+    assert classifier.classes_.dtype.kind == "U"
+    assert classifier.predict([[1.0, 0.0], [-1.0, -1.0]]).tolist() == ["a", "neither"]
+    with pytest.raises(ValueError, match="labels must be all texts or all numbers, got both"):
+        FewShotClassifier().fit(np.eye(2), np.array(["a", 3], dtype=object))
+
+
 def test_what_fails_leaves_everything_as_it_was():
     X, y = blobs("ab", each=2)
     classifier = FewShotClassifier(reject=0.1).fit(X[:3], y[:3])  # two of a, one of b
@@ -183,6 +198,8 @@ def test_a_run_or_shipped_weights(tmp_path):
         ({"reject": 1.0}, "reject must be from 0 to less than 1, got 1.0"),
         ({"reject": "a"}, "reject must be a number or None, got 'a'"),
         ({"threshold": 2}, "threshold is a cosine, from -1 to 1, got 2"),
+        ({"threshold": True}, "threshold must be a number or None, got True"),
+        ({"reject": np.bool_(False)}, "reject must be a number or None, got"),
     ],
 )
 def test_bad_settings(settings, message):

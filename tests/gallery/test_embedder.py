@@ -1,6 +1,8 @@
 """Vectors of images are those of the network, whatever the chunk; a network is known by what it does."""
 
+import copy
 import json
+import shutil
 import warnings
 
 import numpy as np
@@ -13,6 +15,7 @@ from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Unreadable
 from rankshot.gallery import embedder as module
 from rankshot.models import Conv4, from_pretrained
+from rankshot.models.pretrained import write_tensors
 
 RANDOM = np.random.default_rng(0)
 
@@ -75,6 +78,45 @@ def test_a_fingerprint_is_of_weights_and_of_how_images_are_made_ready(network):
     assert len({made.fingerprint, *(each.fingerprint for each in others)}) == 4
     flat, other = nn.Sequential(nn.Flatten()), nn.Sequential(nn.Flatten(), nn.ReLU())  # neither has any weights
     assert Embedder(flat, (1, 4, 4)).fingerprint != Embedder(other, (1, 4, 4)).fingerprint
+
+
+def test_what_is_saved_is_what_embeds(tmp_path):
+    """Also when the run has gone on or away since, or the network was changed here."""
+    run = Embedder("conv4-omniglot").save_pretrained(tmp_path / "run")
+    embedder = Embedder(run)
+    images = RANDOM.integers(0, 256, (5, 1, 28, 28), dtype=np.uint8)
+    expected = embedder(images)
+    assert (embedder.save_pretrained(tmp_path / "same") / "evaluation.json").exists()
+    torch.manual_seed(0)
+    (run / "model.safetensors").unlink()
+    write_tensors(run / "model.safetensors", Conv4().state_dict(), {})
+    saved = embedder.save_pretrained(tmp_path / "gone-on")
+    assert (Embedder(saved)(images) == expected).all()
+    assert not (saved / "evaluation.json").exists()  # which is about other weights by now
+    assert Embedder(saved).fingerprint == embedder.fingerprint
+    shutil.rmtree(run)
+    assert (Embedder(embedder.save_pretrained(tmp_path / "went-away"))(images) == expected).all()
+    with torch.no_grad():
+        next(embedder.network.parameters()).mul_(-1)
+    changed = Embedder(embedder.save_pretrained(tmp_path / "changed"))(images)
+    assert (changed == embedder(images)).all()
+    assert not (changed == expected).all()
+
+
+def test_thresholds_are_for_images_made_ready_like_theirs(tmp_path):
+    assert Embedder("conv4-omniglot").one_shot is not None
+    other = Embedder("conv4-omniglot", invert=False)
+    assert other.one_shot is None
+    assert Embedder(other.save_pretrained(tmp_path / "other")).one_shot is None
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_other_precisions(network, dtype):
+    images = RANDOM.integers(0, 256, (4, 3, 16, 16), dtype=np.uint8)
+    expected = Embedder(network, (3, 16, 16))(images)
+    found = Embedder(copy.deepcopy(network).to(dtype), (3, 16, 16))(images)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-6 if dtype == torch.float64 else 0.05)
 
 
 def test_bad_networks(network, tmp_path):

@@ -1,9 +1,11 @@
 """A taught classifier in a folder answers as before, and learns on."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
+import torch
 
 from rankshot import FewShotClassifier
 from rankshot.gallery import Embedder
@@ -48,12 +50,32 @@ def test_of_vectors_alone(tmp_path):
         again.predict(X[:, :4])
 
 
+def test_numbers_of_numpy(tmp_path):
+    classifier = taught(None, np.array([1] * 6 + [2] * 6), threshold=np.float32(0.5), unknown=np.int64(-1))
+    again = FewShotClassifier.from_pretrained(classifier.save_pretrained(tmp_path / "kept"))
+    X = RANDOM.normal(size=(20, 5))
+    assert again.predict(X).tolist() == classifier.predict(X).tolist()
+    assert (again.threshold, again.unknown) == (0.5, -1)
+
+
+def test_the_network_of_a_classifier_stays_its_own(tmp_path):
+    for name in ("one", "other"):
+        taught(Embedder(Conv4(1, 4), shape=(1, 20, 20)), list("aabbbccccddd")).save_pretrained(tmp_path / name)
+    shutil.rmtree(tmp_path / "one" / "network")
+    (tmp_path / "other" / "network").rename(tmp_path / "one" / "network")
+    with pytest.raises(ValueError, match="is not the network that the examples were seen by"):
+        FewShotClassifier.from_pretrained(tmp_path / "one")
+
+
 def test_what_cannot_be_kept_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="`unknown` must be a text or a number to be kept"):
         taught(None, list("aabbbccccddd"), unknown=object()).save_pretrained(tmp_path / "kept")
     with pytest.raises(ValueError, match="not fitted"):
         FewShotClassifier().save_pretrained(tmp_path / "kept")
-    assert not (tmp_path / "kept").exists()
+    of_somebody = taught(Embedder(torch.nn.Sequential(torch.nn.Flatten()), (1, 20, 20)), list("aabbbccccddd"))
+    with pytest.raises(ValueError, match="Sequential is no network that rankshot can build again"):
+        of_somebody.save_pretrained(tmp_path / "new" / "kept")
+    assert [path.name for path in tmp_path.rglob("*") if path.name != "new"] == []
     classifier = taught(None, list("aabbbccccddd"))
     classifier.save_pretrained(tmp_path / "kept")
     with pytest.raises(FileExistsError, match="exists already"):

@@ -43,6 +43,13 @@ def test_what_is_not_saved(tmp_path):
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("shape", [(3, 20, 20), (20, 20), (1, 20, 0), (1, 20.0, 20)])
+def test_a_shape_that_the_network_cannot_see(tmp_path, shape):
+    with pytest.raises(ValueError, match=r"shape must be \(channels, height, width\)|sees images of 1 channels"):
+        rankshot.save_pretrained(Conv4(1, 4), tmp_path / "folder", shape)
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_a_shape_nothing_is_told_of_images(tmp_path):
     place = rankshot.save_pretrained(Conv4(1, 4), tmp_path / "folder")
     assert json.loads((place / "config.json").read_text())["images"] == {}

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import subprocess
+import sys
 
 import pytest
 import torch
@@ -18,6 +19,19 @@ RESULTS = [
     Result(Classification(5, 1), torch.tensor([0.5, 0.6])),
     Result(Retrieval(20), torch.tensor([0.25, 0.25])),
 ]
+
+
+def test_a_name_is_no_markup():
+    code = (
+        "from rankshot.terminal import counting\n"
+        "from rankshot.training.progress import BarProgress\n"
+        "with counting('my [bold]photos[/x]') as told: told(1, 2)\n"
+        "bar = BarProgress('their [red]letters[/y] map-dlm', 3, 0)\n"
+        "with bar.bar: bar.updated(1, 0.5, 0.5, 1.0)\n"
+    )
+    told = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", on_a_terminal([sys.executable, "-c", code]))
+    assert "my [bold]photos[/x]" in told
+    assert "their [red]letters[/y]" in told
 
 
 def on_a_terminal(command, **environment):

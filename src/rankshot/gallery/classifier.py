@@ -311,7 +311,7 @@ def _check_kinds(y: Any, labels: NDArray[Any], known: NDArray[Any] | None) -> No
     """Texts and numbers do not go together: one would become the other."""
     is_text = labels.dtype.kind in "US"
     mixed = is_text and not isinstance(y, np.ndarray) and any(not isinstance(each, (str, bytes)) for each in y)
-    if mixed:
+    if mixed or (labels.dtype == object and any(isinstance(each, str) for each in labels)):
         raise ValueError("labels must be all texts or all numbers, got both")
     if known is not None and is_text != (known.dtype.kind in "US"):
         raise ValueError(
