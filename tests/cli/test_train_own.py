@@ -10,7 +10,7 @@ import time
 
 import pytest
 import torch
-from pictures import class_folders
+from pictures import class_folders, write
 
 from rankshot import data, from_pretrained
 from rankshot.cli.main import main
@@ -85,6 +85,18 @@ def test_few_images_need_no_options(place, capsys, classes, each):
     assert ("--validate-every 0" in told) == (config["validate_every"] == 0) == (classes < 10)
     if classes >= 10:
         assert main(["evaluate", "run", "--episodes", "5"]) == 0
+
+
+EPISODIC = ["matching", "matching-fce", "prototypical", "maml", "meta-lstm", "memory", "nearest", "baseline++"]
+
+
+@pytest.mark.parametrize("method", EPISODIC)
+def test_few_images_for_every_kind_of_system(place, method):
+    for label, count in enumerate((5, 9, 6, 7, 5, 8, 6, 9, 7, 5)):
+        for number in range(count):
+            write(place / "photos" / f"c{label}" / f"{number}.png", seed=100 * label + number)
+    small = ["--validation-episodes", "3", "--filters", "4"]
+    assert main(["train", "--data", "photos", "--method", method, *FEW, *small, "--run", "run"]) == 0
 
 
 def test_what_was_asked_for_is_not_changed(place, capsys):

@@ -1,24 +1,24 @@
 """Attention against its definition; full context embeddings against their equations."""
 
+import pytest
 import torch
 from methods.made import made
 
-from rankshot.methods.matching import FullContextMatchingNetwork
 
-
-def attention_of(query, support):
-    cosines = torch.stack([torch.dot(query, each) / query.norm() / each.norm() for each in support])
+def attention_of(query, support, scale):
+    cosines = torch.stack([scale * torch.dot(query, each) / query.norm() / each.norm() for each in support])
     return cosines.exp() / cosines.exp().sum()
 
 
-def test_a_class_gets_the_attention_of_its_images(device):
-    model, _ = made("matching")
+@pytest.mark.parametrize("scale", [1, 30])
+def test_a_class_gets_the_attention_of_its_images(device, scale):
+    model, _ = made("matching", options=(f"scale={scale}",))
     support, queries = torch.randn(2, 3, 2, 5, device=device), torch.randn(2, 4, 5, device=device)
     scores = model.class_scores(support, queries)
     for episode in range(2):
         for query in range(4):
-            attention = attention_of(queries[episode, query], support[episode].flatten(0, 1)).view(3, 2).sum(-1)
-            torch.testing.assert_close(scores[episode, query], attention.log())
+            attention = attention_of(queries[episode, query], support[episode].flatten(0, 1), scale).view(3, 2).sum(-1)
+            torch.testing.assert_close(scores[episode, query], attention.log(), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(scores.exp().sum(-1), torch.ones(2, 4, device=device))
 
 
@@ -31,9 +31,9 @@ def lstm_step(cell, suffix, told, state, memory):
     return out.sigmoid() * memory.tanh(), memory
 
 
-def test_full_context():
-    embedder = {"name": "conv4", "in_channels": 1, "filters": 4}
-    model = FullContextMatchingNetwork(embedder, dimensions=4, reads=3)
+@pytest.mark.parametrize("scale", [1, 30])
+def test_full_context(scale):
+    model, _ = made("matching-fce", options=("reads=3", f"scale={scale}"))
     support, queries = torch.randn(1, 3, 2, 4), torch.randn(1, 5, 4)
     images = support[0].flatten(0, 1)
     both = torch.zeros_like(images)
@@ -51,5 +51,5 @@ def test_full_context():
             seen = sum(weight * each for weight, each in zip(weights, in_context, strict=True))
             state, memory = lstm_step(model.of_query, "", torch.cat([plain, seen]), state, memory)
             state = state + plain
-        expected = attention_of(state, in_context).view(3, 2).sum(-1).log()
-        torch.testing.assert_close(model.class_scores(support, queries)[0, query], expected, rtol=1e-4, atol=1e-5)
+        expected = attention_of(state, in_context, scale).view(3, 2).sum(-1).log()
+        torch.testing.assert_close(model.class_scores(support, queries)[0, query], expected, rtol=1e-4, atol=1e-4)

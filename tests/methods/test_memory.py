@@ -1,5 +1,6 @@
 """The memory against one of plain lists."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,19 +17,24 @@ class PlainMemory:
 
     def nearest(self, query, among):
         there = [each for each in self.slots if each["key"] is not None and among(each["value"])]
-        return max((float(each["key"] @ query) for each in there), default=None)
+        return max((each["key"] @ query for each in there), default=None)
 
-    def write(self, key, value):
+    def write(self, *images):
+        """Some at once, (key, value) each: all look first, then all are written."""
         there = [each for each in self.slots if each["key"] is not None]
-        best = max(there, key=lambda each: float(each["key"] @ key), default=None)
+        best = [max(there, key=lambda each, key=key: float(each["key"] @ key), default=None) for key, _ in images]
+        is_right = [slot is not None and slot["value"] == value for slot, (_, value) in zip(best, images, strict=True)]
+        hit = [id(slot) for slot, right in zip(best, is_right, strict=True) if right]
+        oldest = sorted((each for each in self.slots if id(each) not in hit), key=lambda each: -each["age"])
+        oldest += [each for each in self.slots if id(each) in hit]
         for each in self.slots:
             each["age"] += 1
-        if best is not None and best["value"] == value:
-            both = best["key"] + key
-            best.update(key=both / both.norm(), age=0)
-        else:
-            oldest = max(self.slots, key=lambda each: each["age"])
-            oldest.update(key=key, value=value, age=0)
+        for place, (key, value) in enumerate(images):
+            if is_right[place]:
+                both = best[place]["key"] + key
+                best[place].update(key=both / both.norm(), age=0)
+            else:
+                oldest[place].update(key=key, value=value, age=0)
 
 
 def unit(*shape, seed):
@@ -44,15 +50,31 @@ def test_writing(slots, values, seed):
     memory = Memory.empty(2, slots, keys)
     plain = [PlainMemory(slots) for _ in range(2)]
     for place, value in enumerate(values):
-        memory = memory.written(keys[:, place], torch.tensor([value, (value + 1) % 4]))
+        memory = memory.written(keys[:, [place]], torch.tensor([[value], [(value + 1) % 4]]))
         for episode in range(2):
-            plain[episode].write(keys[episode, place], (value + episode) % 4)
+            plain[episode].write((keys[episode, place], (value + episode) % 4))
     for episode in range(2):
-        for slot, expected in enumerate(plain[episode].slots):
-            assert memory.values[episode, slot] == expected["value"]
-            assert memory.ages[episode, slot] == expected["age"]
-            if expected["key"] is not None:
-                torch.testing.assert_close(memory.keys[episode, slot], expected["key"])
+        assert_same(memory, episode, plain[episode])
+
+
+def assert_same(memory, episode, plain):
+    for slot, expected in enumerate(plain.slots):
+        assert memory.values[episode, slot] == expected["value"]
+        assert memory.ages[episode, slot] == expected["age"]
+        if expected["key"] is not None:
+            torch.testing.assert_close(memory.keys[episode, slot], expected["key"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(3, 9), st.integers(1, 6), st.integers(0, 1000))
+def test_writing_several_at_once(slots, times, seed):
+    """Images of three values, with the memory full or not."""
+    keys = unit(1, times, 3, 2, seed=seed)
+    memory, plain = Memory.empty(1, slots, keys), PlainMemory(slots)
+    for time in range(times):
+        memory = memory.written(keys[:, time], torch.tensor([[0, 1, 2]]))
+        plain.write(*zip(keys[0, time], range(3), strict=True))
+    assert_same(memory, 0, plain)
 
 
 def test_classes_are_as_near_as_their_nearest_key():
@@ -61,25 +83,36 @@ def test_classes_are_as_near_as_their_nearest_key():
     plain = PlainMemory(12)
     for shot in range(4):
         for label in range(3):
-            plain.write(support[0, label, shot], label)
+            plain.write((support[0, label, shot], label))
     scores = model.class_scores(3 * support, 2 * queries)
     for query in range(6):
         expected = [plain.nearest(queries[0, query], lambda value, label=label: value == label) for label in range(3)]
-        torch.testing.assert_close(scores[0, query], torch.tensor(expected, dtype=torch.float64))
+        torch.testing.assert_close(scores[0, query], torch.stack(expected))
 
 
-def test_the_loss_is_a_margin_between_right_and_wrong_keys():
-    _, method = made("memory", options=("tasks=2", "margin=0.3", "slots=5"), batch_size=24)
-    images = unit(2, 12, 4, seed=2)
-    lost = []
-    for episode in range(2):
-        plain = PlainMemory(5)
-        for place in range(12):
-            label, query = place % 3, images[episode, place]
-            right = plain.nearest(query, lambda value, label=label: value == label)
-            wrong = plain.nearest(query, lambda value, label=label: value != label)
-            if right is not None and wrong is not None:
-                lost.append(max(0.0, 0.3 + wrong - right))
-            plain.write(query, label)
-    torch.testing.assert_close(method.lost(images), torch.tensor(lost, dtype=torch.float64).mean())
-    assert lost
+@pytest.mark.parametrize("slots", [7, 50])
+def test_the_loss_is_a_margin_between_right_and_wrong_keys(slots):
+    """Of two episodes that share a memory, from the images on; keys in the memory are taken as given."""
+    model, method = made("memory", options=("tasks=2", "margin=0.3", f"slots={slots}"), batch_size=24)
+    assert model.slots == slots
+    images = torch.rand(24, 1, 16, 16)
+    loss, embeddings = method.learn(model.train(), images, torch.arange(6).repeat_interleave(4))
+    found = torch.autograd.grad(loss, embeddings)[0]
+    given = embeddings.detach().requires_grad_()
+    of_class = torch.nn.functional.normalize(given, dim=-1).view(2, 3, 4, -1)
+    plain, lost = PlainMemory(slots), []
+    for number in range(4):
+        for label in range(3):
+            together = []
+            for task in range(2):
+                query, value = of_class[task, label, number], 3 * task + label
+                right = plain.nearest(query, lambda each, value=value: each == value)
+                wrong = plain.nearest(query, lambda each, value=value: each != value)
+                if right is not None and wrong is not None:
+                    lost.append((0.3 + wrong - right).clamp(min=0))
+                together.append((query.detach(), value))
+            plain.write(*together)
+    expected = torch.stack(lost).mean()
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(found, torch.autograd.grad(expected, given)[0])
+    assert expected > 0

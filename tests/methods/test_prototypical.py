@@ -20,10 +20,14 @@ def test_the_loss_is_that_of_the_rule():
     model, method = made("prototypical")
     images = torch.rand(12, 1, 16, 16)
     loss, embeddings = method.learn(model, images, torch.arange(3).repeat_interleave(4))
-    parts = embeddings.view(3, 4, -1)
+    given = embeddings.detach().requires_grad_()
+    parts = given.view(3, 4, -1)
     lost = []
     for label in range(3):
         for query in parts[label, 1:]:
             chances = (-(query - parts[:, 0]).square().sum(-1)).softmax(-1)
             lost.append(-chances[label].log())
-    torch.testing.assert_close(loss, torch.stack(lost).mean())
+    expected = torch.stack(lost).mean()
+    torch.testing.assert_close(loss, expected)
+    found = torch.autograd.grad(loss, embeddings)[0]
+    torch.testing.assert_close(found, torch.autograd.grad(expected, given)[0], rtol=1e-4, atol=1e-5)

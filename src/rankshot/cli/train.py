@@ -18,7 +18,7 @@ from rankshot.data import load, prepared
 from rankshot.data.folder import SIZE
 from rankshot.data.loading import NAMES
 from rankshot.data.store import NoClasses
-from rankshot.methods import SYSTEMS, load_systems, settings_for
+from rankshot.methods import SYSTEMS, load_systems, settings_for, system
 from rankshot.models.pretrained import folder_with_network, images_of
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
@@ -104,19 +104,18 @@ def made_ready(config: TrainConfig, given: Container[str], resumed: Path | None 
 def fitted(config: TrainConfig, given: Container[str]) -> TrainConfig:
     """One's own images may be few: batches as large as they allow, and no validation without classes for it, unless more
     was asked for."""
-    counts = np.bincount(load(config.data, config.split, config.root).labels)
-    counts = np.sort(np.repeat(counts, 4) if config.rotations else counts)
+    counts = np.bincount(load(config.data, config.split, config.root).labels).tolist() * (4 if config.rotations else 1)
+    classes, size = system(config.method).batch_within(counts, config.batch_classes, config.batch_size, config.options)
     changes: dict[str, Any] = {}
-    if "--batch-classes" not in given and config.batch_classes > len(counts) >= 2:
-        changes["batch_classes"] = len(counts)
-    pool = int(counts[: changes.get("batch_classes", config.batch_classes)].sum())
-    if "--batch-size" not in given and config.batch_size > pool >= 2:
-        changes["batch_size"] = pool
+    if "--batch-classes" not in given and config.batch_classes != classes >= 2:
+        changes["batch_classes"] = classes
+    if "--batch-size" not in given and config.batch_size != size >= 2:
+        changes["batch_size"] = size
     if "--validate-every" not in given and config.validate_every and not has_classes_to_validate(config):
         changes["validate_every"] = 0
     if changes:
         told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
-        print(f"{len(counts)} training classes with {counts.min()} images or more: {told}")
+        print(f"{len(counts)} training classes with {min(counts)} images or more: {told}")
     return replace(config, **changes)
 
 

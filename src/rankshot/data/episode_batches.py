@@ -28,7 +28,8 @@ class EpisodeSampler:
             raise ValueError(f"an episode must have 2 to {classes} classes, as many as there are, got {way}")
         if not 2 <= per_class <= smallest:
             raise ValueError(
-                f"an episode takes 2 to {smallest} images a class, as many as the smallest has, got {per_class}"
+                f"an episode takes 2 to {smallest} images a class, as many as the smallest has, got {per_class}: a batch "
+                f"can have up to {tasks * way * smallest} images"
             )
         if tasks < 1:
             raise ValueError(f"a batch has one task or more, got {tasks}")

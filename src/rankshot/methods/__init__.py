@@ -1,7 +1,9 @@
 """The systems of the paper's tables, and today's rivals: one file each, one small interface."""
 
+from .episodic import Episodic
 from .method import SYSTEMS, Given, Method, Sampler, options_of, register, settings_for, system
 from .own import load_systems
+from .ruled import RuledNetwork, network
 
 # In this order they are told:
 # isort: off
@@ -28,6 +30,7 @@ __all__ = [
     "NCA",
     "SYSTEMS",
     "BaselinePlus",
+    "Episodic",
     "FastAP",
     "FullContextMatching",
     "Given",
@@ -38,6 +41,7 @@ __all__ = [
     "Method",
     "Nearest",
     "Prototypical",
+    "RuledNetwork",
     "Sampler",
     "Siamese",
     "SmoothAP",
@@ -45,6 +49,7 @@ __all__ = [
     "Triplet",
     "WithMemory",
     "load_systems",
+    "network",
     "options_of",
     "register",
     "settings_for",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,11 +14,9 @@ from rankshot.losses.checks import check_positive
 from rankshot.losses.classifier_loss import ClassifierLoss
 from rankshot.losses.unit import unit_vectors
 
-from .method import Description, Given, register
+from .method import Description, Given, by_classification, register
 from .nearest import Classifying
 from .ruled import RuledNetwork, network
-
-SCALE = 10.0
 
 
 @network("baseline++")
@@ -27,13 +25,17 @@ class CosineClassifierNetwork(RuledNetwork):
 
     It takes as many steps as `passes` through them in batches of 4 have, each on all of them. The paper starts from random
     weights, and takes the batches one by one, with momentum; here nothing is random.
+
+    scale   of the cosines. The authors' code has 2 for up to 200 classes and 10 for more, times a length that each class
+            learns; here there is one scale, and no lengths.
     """
 
-    def __init__(self, embedder: Mapping[str, Any], passes: int = 100, rate: float = 0.01) -> None:
+    def __init__(self, embedder: Mapping[str, Any], passes: int = 100, rate: float = 0.01, scale: float = 10.0) -> None:
         super().__init__(embedder)
         if passes < 1:
             raise ValueError(f"passes must be 1 or more, got {passes}")
         self.passes, self.rate = passes, check_positive("rate", rate)
+        self.scale = check_positive("scale", scale)
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         way, shot = support.shape[1:3]
@@ -43,19 +45,20 @@ class CosineClassifierNetwork(RuledNetwork):
         with torch.enable_grad():
             for _ in range(self.passes * math.ceil(way * shot / 4)):
                 weights.requires_grad_()
-                logits = SCALE * images.detach() @ unit_vectors(weights).mT
+                logits = self.scale * images.detach() @ unit_vectors(weights).mT
                 lost = nn.functional.cross_entropy(logits.flatten(0, 1), right, reduction="sum") / (way * shot)
                 (gradient,) = torch.autograd.grad(lost, weights)
                 weights = (weights - self.rate * gradient).detach()
-        return SCALE * unit_vectors(queries) @ unit_vectors(weights).mT
+        return self.scale * unit_vectors(queries) @ unit_vectors(weights).mT
 
 
 @dataclass(frozen=True)
 class BaselinePlusOptions:
-    """passes through the labelled images at test, and the rate of learning from them."""
+    """passes through the labelled images at test, and the rate of learning from them; scale of the cosines."""
 
     passes: int = 100
     rate: float = 0.01
+    scale: float = 10.0
 
 
 @register("baseline++")
@@ -66,9 +69,13 @@ class BaselinePlus(Classifying):
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
-        self.loss = ClassifierLoss(given.dimensions, given.classes, cosine=True, scale=SCALE)
+        self.loss = ClassifierLoss(given.dimensions, given.classes, cosine=True, scale=self.options.scale)
 
     @classmethod
     def network(cls, given: Given) -> Description:
         options = cls.options_in(given)
-        return {"name": "baseline++", "embedder": given.embedder, "passes": options.passes, "rate": options.rate}
+        own = {"passes": options.passes, "rate": options.rate, "scale": options.scale}
+        return {"name": "baseline++", "embedder": given.embedder, **own}
+
+    def decisive(self, tasks: Sequence[Any]) -> int:
+        return by_classification(tasks)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rankshot.ranking.checks import computable
 
-from .method import Given, Method, Sampler
+from .method import Given, Method, Sampler, by_classification, options_of
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,12 @@ class Episodic(Method):
 
         return EpisodeSampler(labels, self.way, self.per_class, self.tasks, seed=seed)
 
+    @classmethod
+    def batch_within(cls, counts: Sequence[int], classes: int, size: int, options: Sequence[str] = ()) -> tuple[int, int]:
+        tasks = int(getattr(options_of(cls, options), "tasks", 1))
+        way, per_class = min(classes, len(counts)), min(size // max(1, tasks * classes), *counts)
+        return way, tasks * way * per_class
+
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         embeddings = self.embed(model, images)
         with torch.autocast(images.device.type, enabled=False):
@@ -55,9 +61,7 @@ class Episodic(Method):
 
     def decisive(self, tasks: Sequence[Any]) -> int:
         """Classification with as many shots as in training, among the most classes; retrieval is not what it learns."""
-        same = [at for at, task in enumerate(tasks) if getattr(task, "shot", None) == self.shot]
-        classification = [at for at, task in enumerate(tasks) if hasattr(task, "shot")]
-        return (same or classification or [len(tasks) - 1])[-1]
+        return by_classification(tasks, self.shot)
 
     def split(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """(B, …) -> (tasks, way, shot, …) labelled ones, (tasks, way, others, …)."""

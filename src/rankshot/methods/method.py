@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 import torch
@@ -87,9 +87,11 @@ class Method(nn.Module):
         self.precision = torch.float32  # what the network computes in
         name = next((name for name, each in SYSTEMS.items() if each is type(self)), type(self).__name__)
         for setting, usual in BORROWED.items():
-            if setting not in self.uses and given.settings.get(setting, usual) != usual:
+            if setting not in self.uses and (got := given.settings.get(setting, usual)) != usual:
+                if any(each.name == setting for each in fields(self.Options)):
+                    raise ValueError(f"{setting} is an option of {name}'s own: --options {setting}={got}")
                 whose = ", ".join(repr(name) for name, each in SYSTEMS.items() if setting in each.uses)
-                raise ValueError(f"{name} has no {setting}: that is for {whose}, got {given.settings[setting]!r}")
+                raise ValueError(f"{name} has no {setting}: that is for {whose}, got {got!r}")
         self.options = self.options_in(given)
 
     @classmethod
@@ -111,6 +113,12 @@ class Method(nn.Module):
         from rankshot.data import ClassBatchSampler
 
         return ClassBatchSampler(labels, given.batch_classes, given.batch_size, seed=seed)
+
+    @classmethod
+    def batch_within(cls, counts: Sequence[int], classes: int, size: int, options: Sequence[str] = ()) -> tuple[int, int]:
+        """Where classes have so few images, (batch_classes, batch_size) as near as can be to what is usual."""
+        classes = min(classes, len(counts))
+        return classes, min(size, sum(sorted(counts)[:classes]))
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         """(B, C, H, W) float from 0 to 1, (B,) -> the loss (), and the embeddings (B, D), if there are any."""
@@ -134,6 +142,13 @@ OF_DATA: dict[str, dict[str, Any]] = {
     "omniglot": {"data": "omniglot", "rotations": True, "updates": 18_000},
     "mini-imagenet": {"data": "mini-imagenet", "updates": 22_000},
 }
+
+
+def by_classification(tasks: Sequence[Any], shot: int | None = None) -> int:
+    """Which task decides for a system that classifies by a rule of its own: that of the most classes, with these shots."""
+    classification = [at for at, task in enumerate(tasks) if hasattr(task, "shot")]
+    same = [at for at in classification if tasks[at].shot == shot]
+    return (same or classification or [len(tasks) - 1])[-1]
 
 
 def register(name: str) -> Callable[[type[Method]], type[Method]]:
@@ -185,17 +200,24 @@ def options_of(system: type[Method], told: Sequence[str]) -> Any:
     for each in told:
         name, equals, text = each.partition("=")
         if not equals or name not in kinds:
-            there = ", ".join(f"{known.name}={known.default}" for known in fields(system.Options)) or "none"
+            there = ", ".join(map(_told, fields(system.Options))) or "none"
             raise ValueError(f"{system.__name__} has no option {each!r}: there is {there}")
         chosen[name] = _read(name, text, kinds[name])
-    return system.Options(**chosen)
+    try:
+        return system.Options(**chosen)
+    except TypeError as error:  # one without a default
+        raise ValueError(f"the options of {system.__name__}: {error}") from None
+
+
+def _told(option: Field[Any]) -> str:
+    return option.name if option.default is MISSING else f"{option.name}={option.default}"
 
 
 def _read(name: str, text: str, kind: type) -> Any:
     readers: dict[type, Callable[[str], Any]] = {int: int, float: float, str: str}
     readers[bool] = lambda text: {"true": True, "false": False}[text.lower()]
     if kind not in readers:
-        raise TypeError(f"option {name} is a {kind}: options are of type {', '.join(each.__name__ for each in readers)}")
+        raise ValueError(f"option {name} is a {kind}: options are of type {', '.join(each.__name__ for each in readers)}")
     try:
         return readers[kind](text)
     except (KeyError, ValueError):

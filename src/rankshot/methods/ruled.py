@@ -30,6 +30,8 @@ def network(name: str) -> Callable[[type[nn.Module]], type[nn.Module]]:
     """A class decorator: `from_pretrained` can build it from a description of this name then."""
 
     def known(kind: type[nn.Module]) -> type[nn.Module]:
+        if name in NETWORKS and NETWORKS[name].__qualname__ != kind.__qualname__:  # a file may be run again
+            raise ValueError(f"there is a network {name!r} already: {NETWORKS[name].__qualname__}")
         NETWORKS[name] = kind
         return kind
 

@@ -33,7 +33,7 @@ def build(description: Mapping[str, Any]) -> nn.Module:
     try:
         network = NETWORKS[name](**options)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"a network {name!r} cannot be made from {options}: {error}") from None
+        raise ValueError(f"a network {name!r} cannot be made: {error}") from None
     network.described = dict(description)  # type: ignore[assignment]  # for who saves it
     return Mirrored(network) if mirror else network
 

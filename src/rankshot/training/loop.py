@@ -70,7 +70,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     method.precision = precision
     if not method.mixed and config.precision == "bfloat16":
         raise ValueError(f"{config.method} computes in float32 alone: set precision to 'auto' or 'float32'")
-    tasks = validation_tasks(config, held_out, model)
+    tasks = validation_tasks(config, held_out, model, getattr(method, "shot", None))
     decisive = method.decisive(tasks)
     optimiser = adam(model, method, config.first_learning_rate, device)
     average = Average(model, config.average) if config.average else None
@@ -238,8 +238,10 @@ def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tens
     return images.pixels().to(device), torch.from_numpy(images.labels).to(device)
 
 
-def validation_tasks(config: TrainConfig, images: data.ImageSet | None, model: object = None) -> list[fewshot.Task]:
-    """Classification and retrieval of every way, as far as the model can answer."""
+def validation_tasks(
+    config: TrainConfig, images: data.ImageSet | None, model: object = None, shot: int | None = None
+) -> list[fewshot.Task]:
+    """Classification and retrieval of every way, as far as the model can answer; also by the shots that it learns with."""
     if images is None:
         return []
     if len(images.classes) < 2:
@@ -248,7 +250,8 @@ def validation_tasks(config: TrainConfig, images: data.ImageSet | None, model: o
         )
     most = min(len(images.classes), getattr(model, "most_ways", len(images.classes)))
     ways = config.validation_ways or {min(way, most) for way in WAYS}
-    tasks = fewshot.tasks_for(images, ways, config.validation_shots)
+    learned = {shot} if shot is not None and shot < min(20, images.smallest_class) else set[int]()
+    tasks = fewshot.tasks_for(images, ways, sorted({*config.validation_shots, *learned}))
     if not any(fewshot.can_answer(model, task) for task in tasks):
         raise ValueError(f"validation_ways {ways}: this network was made for tasks of up to {most} classes")
     return [task for task in tasks if fewshot.can_answer(model, task)]
@@ -273,6 +276,8 @@ def first_weights(config: TrainConfig, given: Given) -> tuple[nn.Module, Method]
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(generator_for(config.seed, "weights").initial_seed())
         model, method = build(chosen.network(given)), chosen(given)
+    if chosen.learn is Method.learn and not callable(getattr(method, "loss", None)):
+        raise ValueError(f"the method {config.method!r} has no loss: give its class a `loss(embeddings, labels)`")
     if config.init is not None:
         begin_with(model, config.init)
     return model, method
