@@ -37,14 +37,35 @@ def test_a_folder_whole_or_not_at_all(tmp_path):
     with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "a") as place:
         (place / "half").write_text(str(1 / 0))
     assert os.listdir(tmp_path) == []
-    (tmp_path / "a").mkdir()  # empty: nothing to lose
     with whole_folder(tmp_path / "a") as place:
         (place / "b").write_text("whole")
-        assert os.listdir(tmp_path / "a") == []
+        assert not (tmp_path / "a").exists()
     assert (tmp_path / "a" / "b").read_text() == "whole"
     assert os.listdir(tmp_path) == ["a"]
     with pytest.raises(FileExistsError, match="exists already"), whole_folder(tmp_path / "a"):
         pass
+
+
+def test_a_folder_that_is_there_is_filled_where_it_is(tmp_path):
+    (tmp_path / "volume").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "volume")
+    with pytest.raises(ZeroDivisionError), whole_folder(tmp_path / "link") as place:
+        (place / str((place / "inner").mkdir())).write_text(str(1 / 0))
+    assert os.listdir(tmp_path / "volume") == []
+    with whole_folder(tmp_path / "link") as place:
+        (place / "whole").write_text("")
+    assert (tmp_path / "link").is_symlink()
+    assert os.listdir(tmp_path / "volume") == ["whole"]
+
+
+def test_who_may_read_a_new_folder(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with whole_folder(tmp_path / "mine"):
+            pass
+    finally:
+        os.umask(before)
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700
 
 
 def test_nowhere_to_write(tmp_path):

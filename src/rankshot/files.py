@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,15 +29,27 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 @contextmanager
 def whole_folder(place: Path) -> Iterator[Path]:
-    """A new folder to fill, which becomes `place` when the block ends well, and disappears when it does not."""
+    """A folder to fill, which is there as `place` when the block ends well, and not when it does not.
+
+    One that is there and empty is filled where it is, since it may be a volume or a link: put last what makes it whole.
+    """
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise FileExistsError(f"{place} exists already: name a new folder")
+    if place.exists():
+        try:
+            yield place
+        except BaseException:
+            for each in place.iterdir():
+                shutil.rmtree(each) if each.is_dir() else each.unlink()
+            raise
+        return
     place.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
-    making.chmod(0o755)
+    making = place.with_name(f".{place.name}-{secrets.token_hex(4)}")
+    making.mkdir()
     try:
         yield making
         making.rename(place)
+        _wait_for_folder(place.parent)
     finally:
         shutil.rmtree(making, ignore_errors=True)
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import subprocess
 
 import numpy as np
@@ -63,7 +64,8 @@ def test_a_saved_classifier_has_its_own_settings(folder, capsys):
     paths = sorted((folder / "support").glob("*/*.png"))
     FewShotClassifier("conv4-cub", threshold=0.999).fit(paths, [path.parent.name for path in paths]).save_pretrained("kept")
     command = ["classify", "new", "--support", "kept"]
-    for name, value in (("model", "conv4-omniglot"), ("rule", "nearest"), ("reject", "0.2"), ("threshold", "0.1")):
+    usual = (("model", "conv4-mini-imagenet"), ("rule", "ap"))
+    for name, value in (("model", "conv4-omniglot"), ("rule", "nearest"), ("reject", "0.2"), ("threshold", "0.1"), *usual):
         assert main([*command, f"--{name}", value]) == 1
         assert f"the classifier in kept has its own {name}: leave out --{name}" in capsys.readouterr().err
     assert main(command) == 0
@@ -87,6 +89,16 @@ def test_where_the_answers_go(folder, capsys):
     assert main([*command, "-o", "link.csv"]) == 0
     assert (folder / "link.csv").is_symlink()
     assert (folder / "elsewhere" / "answers.csv").read_text() == expected
+
+
+@pytest.mark.parametrize("where", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_a_stream_goes_on_where_it_stands(folder, rankshot, where):
+    command = shlex.join(map(str, rankshot("classify", "new", "--support", "support", "--model", "conv4-cub", "-o", where)))
+    subprocess.run(["sh", "-c", f"{{ echo before; {command}; echo after; }} > out.csv"], check=True)
+    lines = (folder / "out.csv").read_text().splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("before", "after", 8)
+    subprocess.run(["sh", "-c", f"{command} >> out.csv"], check=True)
+    assert (folder / "out.csv").read_text().splitlines()[:8] == lines
 
 
 def test_none_of_these_and_what_cannot_be_read(folder, capsys):

@@ -12,10 +12,11 @@ import pytest
 import torch
 from pictures import class_folders, write
 
-from rankshot import data, from_pretrained
+from rankshot import data, from_pretrained, save_pretrained
 from rankshot.cli.main import main
 from rankshot.gallery.pictures import pixels_of
 from rankshot.models.pretrained import read_tensors
+from rankshot.training import TrainConfig, train
 
 FEW = ["--updates", "2", "--device", "cpu"]
 
@@ -136,7 +137,10 @@ def test_it_goes_on_from_anywhere(place, monkeypatch, capsys):
     class_folders(place / "photos" / "c9", classes=1)
     assert main(["train", "--run", "../run", "--resume", "--updates", "6"]) == 0
     assert main(["train", "--data", "../photos", "--run", "../run", "--resume", "--updates", "7"]) == 1
-    assert "has changed since ../run was begun: its training classes are others now" in capsys.readouterr().err
+    assert (
+        "../photos has changed since ../run was begun: leave out --data to go on with what there was then"
+        in capsys.readouterr().err
+    )
 
 
 def test_killed_before_its_first_checkpoint_it_still_begins_with_those_weights(place, rankshot):
@@ -155,8 +159,8 @@ def test_killed_before_its_first_checkpoint_it_still_begins_with_those_weights(p
     assert main(["train", "--run", "killed", "--resume"]) == 0
     one, other = (read_tensors(place / name / "model.safetensors") for name in ("whole", "killed"))
     assert all(torch.equal(one[name], other[name]) for name in one)
-    (start,) = (each for name, each in from_pretrained("conv4-cub").named_parameters() if name.endswith("0.0.weight"))
-    assert torch.equal(other["0.0.weight"], start)
+    for name, each in from_pretrained("conv4-cub").named_parameters():
+        assert torch.equal(other[name], each)
 
 
 def test_the_weights_that_it_began_with_may_go(place, capsys):
@@ -168,6 +172,113 @@ def test_the_weights_that_it_began_with_may_go(place, capsys):
     assert main(["train", "--data", "photos", "--run", "run", "--resume", "--updates", "5"]) == 0
 
 
+def test_before_is_what_it_began_with_whatever_has_become_of_it(place, monkeypatch, capsys):
+    class_folders(place / "photos", classes=10)
+    assert main(["export", "conv4-cub", "start"]) == 0
+    assert main(["train", "--data", "photos", "--init", "start", *FEW, "--run", "run"]) == 0
+    before = re.findall(r"retrieval .*?%\s+([\d.]+)", capsys.readouterr().out)
+    assert before
+    (place / "elsewhere").mkdir()
+    monkeypatch.chdir(place / "elsewhere")
+    assert main(["export", "conv4-mini-imagenet", "start"]) == 0  # another of that name
+    assert main(["train", "--run", "../run", "--resume", "--updates", "3", "--init", "../start"]) == 0
+    assert re.findall(r"retrieval .*?%\s+([\d.]+)", capsys.readouterr().out) == before
+    shutil.rmtree(place / "start")
+    assert main(["train", "--run", "../run", "--resume", "--updates", "4"]) == 0
+    assert re.findall(r"retrieval .*?%\s+([\d.]+)", capsys.readouterr().out) == before
+    assert main(["evaluate", "../run", "--untrained", "--episodes", "5"]) == 0
+
+
+def test_with_mirror_images_like_its_start(place, capsys):
+    """So that before is what the shipped network really does."""
+    class_folders(place / "photos", classes=10)
+    command = ["train", "--data", "photos", "--init", "conv4-mini-imagenet", *FEW]
+    assert main([*command, "--run", "run"]) == 0
+    told, config = capsys.readouterr().out, config_of(place / "run")
+    assert "with mirror images, as conv4-mini-imagenet was trained: --no-mirror declines" in told
+    assert (config["mirror"], config["augment"]) == (True, ["flip"])
+    (before,) = re.findall(r"retrieval .*?%\s+([\d.]+)", told)
+    assert main(["evaluate", "conv4-mini-imagenet", "--data", config["data"], "--episodes", "300"]) == 0
+    assert re.findall(r"retrieval .*?%\s+([\d.]+)", capsys.readouterr().out) == [before]
+    assert main([*command, "--no-mirror", "--run", "plain"]) == 0
+    assert config_of(place / "plain")["mirror"] is False
+    assert main([*command, "--augment", "crop", "--run", "crop"]) == 0
+    assert "without flip in --augment this run does not" in capsys.readouterr().out
+    assert config_of(place / "crop")["augment"] == ["crop"]
+
+
+def test_a_data_set_is_no_folder_of_its_name(place):
+    small = ["--filters", "4", "--validate-every", "0", *FEW]
+    assert main(["train", "--run", "glyphs/a", *small]) == 0
+    assert main(["train", "--run", "glyphs/a", "--resume", "--updates", "3"]) == 0
+
+
+def test_learned_classes_of_a_folder_that_has_grown(place, capsys):
+    class_folders(place / "photos", classes=12)
+    assert main(["train", "--data", "photos", "--filters", "4", *FEW, "--validation-episodes", "3", "--run", "run"]) == 0
+    learned = set(json.loads((place / "run" / "classes.json").read_text()))
+    label = 12
+    while label == 12 or not learned & set(data.load("photos", "test").classes):
+        write(place / "photos" / f"c{label}" / "0.png", seed=label)
+        write(place / "photos" / f"c{label}" / "1.png", seed=label + 50)
+        label += 1
+    assert main(["evaluate", "run", "--episodes", "5"]) == 0  # as it was
+    assert main(["evaluate", "run", "--data", "photos", "--episodes", "5"]) == 1
+    assert "has learned from 'c" in capsys.readouterr().err
+
+
+def test_classes_with_a_single_image(place, capsys):
+    for label in range(10):
+        for number in range(1 if label in (2, 5, 7) else 4):
+            write(place / "photos" / f"c{label}" / f"{number}.png", seed=100 * label + number)
+    assert main(["train", "--data", "photos", "--filters", "4", *FEW, "--validation-episodes", "3", "--run", "run"]) == 0
+    config = config_of(place / "run")
+    assert {"c2", "c5", "c7"} <= set(data.load(config["data"], "train").classes)
+    assert main(["evaluate", "run", "--episodes", "5"]) == 0
+    in_splits(place / "told", train=3, val=2, test=2)
+    (place / "told" / "val" / "val-c0" / "0.png").rename(place / "kept.png")
+    for number in (1, 2):
+        (place / "told" / "val" / "val-c0" / f"{number}.png").unlink()
+    assert main(["train", "--data", "told", "--filters", "4", *FEW, "--run", "other"]) == 0
+    assert "--validate-every 0" in capsys.readouterr().out
+    assert main(["evaluate", "other", "--split", "val", "--episodes", "5"]) == 1
+    assert "class 'val-c0' has a single image: a task needs two of each class at least" in capsys.readouterr().err
+
+
+def test_a_single_class(place, capsys):
+    class_folders(place / "photos", classes=1)
+    assert main(["train", "--data", "photos", *FEW, "--run", "run"]) == 1
+    assert "has a single training class: there must be two at least to tell apart" in capsys.readouterr().err
+
+
+def test_images_of_a_folder_as_a_run_wants_them(place, capsys):
+    """Also to evaluate, and when what was prepared is lost."""
+    class_folders(place / "scans", classes=10)
+    assert main(["train", "--data", "scans", "--init", "conv4-omniglot", *FEW, "--run", "run"]) == 0
+    shutil.rmtree(place / "root")
+    assert main(["evaluate", "run", "--episodes", "5"]) == 1
+    assert "if it was made of a folder of yours, name that: --data FOLDER" in capsys.readouterr().err
+    assert main(["evaluate", "run", "--data", "scans", "--episodes", "5"]) == 0
+    assert "images are made ready as run wants them, 28x28 grey, dark ink made bright" in capsys.readouterr().out
+
+
+def test_a_run_from_python_goes_on(place):
+    class_folders(place / "photos" / "train", classes=4)
+    config = TrainConfig(data="photos", filters=4, updates=2, validate_every=0, batch_classes=3, batch_size=9)
+    train(config, "run")
+    assert main(["train", "--run", "run", "--resume", "--updates", "3"]) == 0
+    assert main(["train", "--data", str(place / "photos"), "--run", "run", "--resume", "--updates", "4"]) == 0
+
+
+def test_no_places_of_this_machine_are_passed_on(place):
+    class_folders(place / "photos", classes=4)
+    assert main(["export", "conv4-cub", "start"]) == 0
+    assert main(["train", "--data", "photos", "--init", "start", *FEW, "--run", "run"]) == 0
+    assert main(["export", "run", "ship"]) == 0
+    for path in (place / "ship").iterdir():
+        assert str(place).encode() not in path.read_bytes(), path
+
+
 def test_weights_that_are_not_there(place, capsys):
     class_folders(place / "photos", classes=4)
     assert main(["train", "--data", "photos", "--init", "conv4-cup", *FEW, "--run", "run"]) == 1
@@ -176,6 +287,16 @@ def test_weights_that_are_not_there(place, capsys):
     assert "conv4-cub" in told
     assert not (place / "run").exists()
     assert not (place / "root").exists()  # nothing was prepared for it either
+
+
+def test_the_card_knows_that_it_does_not_know(place, capsys):
+    """What a network alone has learned from."""
+    class_folders(place / "photos", classes=4)
+    save_pretrained(from_pretrained("conv4-cub"), "net", (3, 64, 64))
+    assert main(["train", "--data", "photos", "--init", "net", *FEW, "--run", "run"]) == 0
+    assert "It began with the weights of net, whose own terms hold too." in (place / "run" / "README.md").read_text()
+    assert main(["evaluate", "net"]) == 1
+    assert "net does not tell what it has learned from: say what to measure on with --data" in capsys.readouterr().err
 
 
 def test_the_card_tells_the_terms_of_both(place):

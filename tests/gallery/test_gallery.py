@@ -84,6 +84,25 @@ def test_the_nearest_by_brute_force(gallery):
         ][:2]
 
 
+def test_in_another_process(place):
+    """Which has nothing in memory of what the first one did."""
+    code = (
+        "import sys, numpy as np; from rankshot import Gallery\n"
+        "with Gallery.open(sys.argv[1]) as gallery:\n"
+        "    print(len(gallery), gallery.search(np.eye(6)[1], 1)[0].id)\n"
+        "    gallery.add(np.eye(6)[2:3], ids=['more'])\n"
+        "    gallery.delete('i0')\n"
+    )
+    with Gallery(place, dimensions=DIMENSIONS) as gallery:
+        gallery.add(np.eye(6)[:2], ids=["i0", "i1"])
+    command = [sys.executable, "-c", code, str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2 i1\n", "")
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.stdout == "2 i1\n"
+    assert "UnknownId" in again.stderr or "'more'" in again.stderr
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["add", "delete", "again"]), st.integers(1, 5)), max_size=8), st.integers(0, 9))
 def test_a_history_of_additions_and_deletions(tmp_path_factory, history, seed):

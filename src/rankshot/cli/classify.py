@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +22,12 @@ from rankshot.gallery.finding import examples, image_files
 from rankshot.gallery.kept import is_kept
 from rankshot.terminal import tallying
 
-from .telling import told
+from .telling import told, typed
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
+STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+OPEN_ALREADY = re.compile(r"/dev/std(?:out|err)|(?:/dev/fd|/proc/self/fd)/([0-9]+)")
 COLUMNS = ("image", "label", "probability", "nearness", "example")
 
 
@@ -69,7 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     failures: list[Failure] = []
     if is_kept(options.support):
         for name in OF_A_CLASSIFIER:
-            if getattr(options, name) != getattr(Options, name):
+            if f"--{name}" in typed(arguments):
                 raise ValueError(f"the classifier in {options.support} has its own {name}: leave out --{name}")
         classifier = FewShotClassifier.from_pretrained(options.support)
         tell_rejection(classifier)
@@ -145,11 +149,16 @@ def output_to(path: Path | None) -> Iterator[TextIO]:
     if path is None:
         yield sys.stdout
         return
+    if (number := OPEN_ALREADY.fullmatch(str(path))) is not None:
+        handle = os.dup(STREAMS.get(str(path)) or int(number[1]))  # where it stands: opened anew, it would be emptied
+        with os.fdopen(handle, "w", newline="", errors="surrogateescape") as file:
+            yield file
+        return
     if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
         with path.open("w", newline="", errors="surrogateescape") as file:
             yield file
         return
-    path = path.resolve()  # what a link leads to
+    path = Path(os.path.realpath(path))  # what a link leads to
     partial = path.with_name(f".{path.name}.partial")  # what is there stays until the new one is whole
     try:
         with partial.open("w", newline="", errors="surrogateescape") as file:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from rankshot import report
+from rankshot.data.loading import own_source
 from rankshot.methods import load_systems
+from rankshot.models.pretrained import CONFIG, images_of
 from rankshot.models.shipped import folder_of
+from rankshot.training import TrainConfig
+from rankshot.training.run_folder import is_run
+
+from .own_images import made_ready
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,10 @@ def main(arguments: Sequence[str]) -> int:
     options = tyro.cli(Options, args=list(arguments), prog="rankshot evaluate")
     load_systems(options.load)
     runs = [folder_of(run) for run in options.runs]
+    if options.data is not None and runs and is_run(runs[0]):
+        root = options.root or TrainConfig.from_json(runs[0] / CONFIG).root
+        if own_source(options.data, root):
+            options = replace(options, data=made_ready(options.data, root, images_of(runs[0]), str(options.runs[0])))
     protocol = report.protocol_for(
         runs,
         ways=options.ways,

@@ -15,6 +15,15 @@ def told(failures: list[Failure]) -> list[Failure]:
     return failures
 
 
+def typed(arguments: Sequence[str]) -> set[str]:
+    """The options that were really given, whatever their values.
+
+    >>> sorted(typed(["--rule=ap", "--batch_size", "8"]))
+    ['--batch-size', '--rule']
+    """
+    return {each.partition("=")[0].replace("_", "-") for each in arguments if each.startswith("--")}
+
+
 def metadata_of(given: Sequence[str]) -> dict[str, str]:
     """From NAME=VALUE each."""
     found = {}

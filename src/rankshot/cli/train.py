@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -15,18 +15,19 @@ import tyro
 
 from rankshot import report
 from rankshot.data import load, prepared
-from rankshot.data.folder import SIZE
-from rankshot.data.loading import NAMES
+from rankshot.data.loading import own_source
 from rankshot.data.store import NoClasses
 from rankshot.methods import SYSTEMS, load_systems, settings_for, system
-from rankshot.models.pretrained import folder_with_network, images_of
+from rankshot.models.pretrained import described_in, folder_with_network, images_of
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import check_apart
 from rankshot.training.run_folder import is_run
 
+from .own_images import made_ready
+from .telling import typed
+
 CONFIG = "config.json"
-USUAL = {"size": SIZE, "channels": 3, "invert": False}  # of one's own images
 EPISODES = 300  # of the comparison with the weights that training began with
 
 
@@ -55,83 +56,94 @@ def main(arguments: Sequence[str]) -> int:
     load_systems(files)
     start = starting_from(arguments)
     options = tyro.cli(Options, args=list(arguments), default=Options(settings=start), prog="rankshot train")
-    options = replace(options, settings=replace(options.settings, options=merged(start.options, options.settings.options)))
-    options.settings.check()
-    given = {each.partition("=")[0].replace("_", "-") for each in arguments}
+    settings = replace(options.settings, options=merged(start.options, options.settings.options))
+    given = typed(arguments)
     resumed = options.run if options.resume and options.run is not None and is_run(options.run) else None
-    folder = options.run or new_folder(options.settings)
-    check_apart(options.settings.data, folder)
-    if resumed is None or "--data" in given:
-        options = replace(options, settings=made_ready(options.settings, given, resumed))
-    if options.settings.init is not None:
+    if resumed is None and not given & {"--mirror", "--no-mirror", "--config"}:
+        settings = mirrored_like_its_start(settings, given)
+    settings.check()
+    folder = options.run or new_folder(settings)
+    check_apart(settings.data, folder, settings.root)
+    if own_source(settings.data, settings.root) and (resumed is None or "--data" in given):
+        settings = on_own_images(settings, resumed)
+        settings = settings if resumed is not None else fitted(settings, given)
+    else:
+        with counting(Path(settings.data).name) as told:
+            prepared(settings.data, settings.root, told=told)
+    if settings.init is not None and (classes_in(settings, "test") or classes_in(settings, "val")):
         print("a comparison with the weights that it begins with comes last, on top of the time told below")
-    standing = train(options.settings, folder, resume=options.resume)
-    if standing.update < options.settings.updates:
+    standing = train(settings, folder, resume=options.resume)
+    if standing.update < settings.updates:
         again = shlex.join([*(f"--load={file}" for file in files), "--run", str(folder), "--resume"])
         print(f"stopped after update {standing.update}; to go on: rankshot train {again}")
         return 130
     print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
-    if options.settings.init is not None:
+    if settings.init is not None:
         before_and_after(folder)
-    print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
+    if classes_in(settings, "test"):
+        print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
     return 0
 
 
-def made_ready(config: TrainConfig, given: Container[str], resumed: Path | None = None) -> TrainConfig:
-    """With its data prepared: one's own images as the weights that it begins with want them, where those tell. Those are
-    called by the name of what was prepared, which stays when the folder changes, is spelt otherwise or is out of sight.
+def mirrored_like_its_start(config: TrainConfig, given: Container[str]) -> TrainConfig:
+    """A network that embeds images together with their mirror images goes on so, unless that was said otherwise."""
+    if config.init is None or config.mirror:
+        return config
+    network = described_in(folder_with_network(config.init))
+    if not network.get("embedder", network).get("mirror"):
+        return config
+    if "--augment" in given and "flip" not in config.augment:
+        print(f"{config.init} embeds images with their mirror images; without flip in --augment this run does not")
+        return config
+    print(f"with mirror images, as {config.init} was trained: --no-mirror declines")
+    return replace(config, mirror=True, augment=tuple(dict.fromkeys([*config.augment, "flip"])))
+
+
+def on_own_images(config: TrainConfig, resumed: Path | None = None) -> TrainConfig:
+    """With one's own images prepared, as the weights that it begins with want them.
 
     resumed   the run that goes on, which knows what images it wants
     """
-    is_own = config.data not in NAMES and Path(config.data).exists()
-    wants = {}
-    if config.init is not None and is_own:
-        wants = as_wanted(images_of(resumed or folder_with_network(config.init)))
-    if all(USUAL[name] == value for name, value in wants.items()):
-        wants = {}
-    with counting(Path(config.data).name) as told:
-        place = prepared(config.data, config.root, told=told, **wants)
-    if wants:
-        colours = "grey" if wants["channels"] == 1 else "in colour"
-        ink = ", dark ink made bright" if wants["invert"] else ""
-        print(f"images are made ready as {config.init} wants them, {wants['size']}x{wants['size']} {colours}{ink}: {place}")
-    if not is_own:
-        return config
-    config = replace(config, data=place.name)
-    return config if resumed is not None else fitted(config, given)
+    images = {} if config.init is None else images_of(resumed or folder_with_network(config.init))
+    name = made_ready(config.data, config.root, images, str(config.init))
+    if resumed is not None:
+        began = TrainConfig.from_json(resumed / CONFIG).data
+        if Path(began).exists() and Path(began).resolve() == Path(config.data).resolve():
+            name = began  # by its path, from Python
+        elif name != began and name.rpartition("-")[0] == began.rpartition("-")[0]:
+            raise ValueError(
+                f"{config.data} has changed since {resumed} was begun: leave out --data to go on with what there was then"
+            )
+    return replace(config, data=name)
 
 
 def fitted(config: TrainConfig, given: Container[str]) -> TrainConfig:
     """One's own images may be few: batches as large as they allow, and no validation without classes for it, unless more
     was asked for."""
     counts = np.bincount(load(config.data, config.split, config.root).labels).tolist() * (4 if config.rotations else 1)
+    if len(counts) < 2:
+        raise ValueError(f"{config.data} has a single training class: there must be two at least to tell apart")
     classes, size = system(config.method).batch_within(counts, config.batch_classes, config.batch_size, config.options)
     changes: dict[str, Any] = {}
     if "--batch-classes" not in given and config.batch_classes != classes >= 2:
         changes["batch_classes"] = classes
     if "--batch-size" not in given and config.batch_size != size >= 2:
         changes["batch_size"] = size
-    if "--validate-every" not in given and config.validate_every and not has_classes_to_validate(config):
+    if "--validate-every" not in given and config.validate_every and not classes_in(config, "val"):
         changes["validate_every"] = 0
     if changes:
         told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
-        print(f"{len(counts)} training classes with {min(counts)} images or more: {told}")
+        print(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
     return replace(config, **changes)
 
 
-def has_classes_to_validate(config: TrainConfig) -> bool:
+def classes_in(config: TrainConfig, split: str) -> bool:
+    """Whether there are any that can be told apart, with two images each at least."""
     try:
-        return len(load(config.data, "val", config.root).classes) >= 2
+        images = load(config.data, split, config.root)
     except NoClasses:
         return False
-
-
-def as_wanted(images: Mapping[str, Any]) -> dict[str, Any]:
-    """How to prepare images, from what a network tells of those it wants; nothing where it does not, or cannot be met."""
-    shape = images.get("shape", ())
-    if len(shape) != 3 or shape[1] != shape[2] or shape[0] not in (1, 3):
-        return {}
-    return {"size": shape[1], "channels": shape[0], "invert": bool(images.get("invert", False))}
+    return len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2
 
 
 def before_and_after(folder: Path) -> None:
@@ -139,7 +151,7 @@ def before_and_after(folder: Path) -> None:
     try:
         protocol = report.unseen_protocol(folder, EPISODES)
         if protocol is None:
-            print("nothing is held out to compare with what it began with: there are no test or validation classes")
+            print("nothing is held out to compare with what it began with: no other classes, with two images each")
             return
         before = report.measure_untrained(folder, protocol, "before")
     except (OSError, ValueError) as error:  # training is done and good, whatever else

@@ -120,12 +120,14 @@ def _from_csv(path: Path) -> list[ClassListing]:
 
 
 def _split(classes: Sequence[ClassListing], seed: int) -> list[ClassListing]:
-    """Classes at random, by the seed and their number alone. Two classes are the least that can be told apart."""
+    """Classes at random, by the seed and their number alone; those with a single image cannot be asked about, so they are
+    for training. Two classes are the least that can be told apart."""
     n = len(classes)
     val, test = (
         max(2, math.floor(share * n)) if n >= least else 0 for share, least in zip(SHARES[1:], (6, 4), strict=True)
     )
     order = torch.randperm(n, generator=generator_for(seed, "split")).tolist()
+    order.sort(key=lambda place: len(classes[place].pictures) < FEW)
     splits = ["val"] * val + ["test"] * test + ["train"] * (n - val - test)
     chosen = sorted(zip(order, splits, strict=True))
     return [ClassListing(classes[place].name, split, classes[place].pictures) for place, split in chosen]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -39,7 +40,20 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "cub-retrieval": ("size", "crop"),
 }
 OWN_OPTIONS = ("size", "channels", "seed", "invert")
+PREPARED = re.compile("-[0-9a-f]{8}$")  # how names of prepared folders end
 ARCHIVES = (".zip", ".csv", ".tar", ".tgz")
+
+
+def own_source(name: str, root: str | Path | None = None) -> Path | None:
+    """The folder or file of one's own images that a name stands for; None: it is the name of something prepared."""
+    if name in NAMES or not Path(name).exists() or _is_prepared(name, root_of(root)):
+        return None
+    return Path(name)
+
+
+def _is_prepared(name: str, root: Path) -> bool:
+    """With options of its own, and called by the name of its folder."""
+    return Path(name).name == name and (root / name / MANIFEST).is_file()
 
 
 def has_dark_ink(name: str, root: str | Path | None = None) -> bool:
@@ -76,8 +90,8 @@ def prepared(
     if name in NAMES:
         place = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
         make = partial(_named, name, sources, options, root)
-    elif Path(name).name == name and (root / name / MANIFEST).is_file():
-        return root / name  # prepared with options of its own, and called by the name of its folder
+    elif _is_prepared(name, root):
+        return root / name
     elif Path(name).exists():
         if root.resolve().is_relative_to(Path(name).resolve()):
             raise ValueError(f"prepared data cannot lie within its source: {root} is inside {name}")
@@ -85,8 +99,10 @@ def prepared(
         make = partial(folder.listing, Path(name), **options)
     else:
         there = ", ".join(map(repr, NAMES))
+        lost = "; if it was made of a folder of yours, name that: --data FOLDER" if PREPARED.search(name) else ""
         raise ValueError(
-            f"unknown data set {name!r}: there is {there}, no folder or file of that name, and nothing prepared in {root}"
+            f"unknown data set {name!r}: there is {there}, no folder or file of that name, and nothing prepared in "
+            f"{root}{lost}"
         )
     if not place.is_dir():
         listing = make()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from rankshot.data import ImageSet
 
 
@@ -55,5 +57,8 @@ def tasks_for(images: ImageSet, ways: Iterable[int], shots: Iterable[int]) -> li
     for way in ways:
         if way > len(images.classes):
             raise ValueError(f"{way}-way tasks need {way} classes, but there are {len(images.classes)}")
+    if smallest < 2:
+        alone = images.classes[int(np.bincount(images.labels).argmin())]
+        raise ValueError(f"class {alone!r} has a single image: a task needs two of each class at least")
     tasks: list[Task] = [Classification(way, shot, per_class=min(20, smallest)) for shot in shots for way in ways]
     return [*tasks, *(Retrieval(way, per_class=min(10, smallest)) for way in ways)]

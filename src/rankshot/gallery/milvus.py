@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +33,7 @@ BYTES_AT_ONCE = 2**24  # of a request
 PAUSES = (0.2, 1.0, 3.0)  # seconds between tries
 CONNECTING = 3.0  # seconds to wait for a server to answer at all
 Answer = TypeVar("Answer")
+FILES: Counter[str | None] = Counter()  # of milvus-lite that are open here, and how many galleries have them
 
 
 def is_milvus(uri: str) -> bool:
@@ -43,13 +47,16 @@ class MilvusStore:
         """With `about` and `dimensions` a new one, without them one that is there."""
         from pymilvus import MilvusClient, MilvusException
 
-        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # what goes wrong is told once, by us
+        for name in ("pymilvus", "grpc", "milvus_lite"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is told once, by us
         self._exception = MilvusException
         self.uri = uri
         server, self.collection = _parts(uri)
         if about is None and uri.endswith(".db") and not Path(uri).exists():
             raise FileNotFoundError(f"{uri} is no gallery: there is nothing of that name")
         self._client: Any = self._tried(lambda: MilvusClient(server, timeout=CONNECTING))
+        self._file = os.path.abspath(uri) if uri.endswith(".db") else None
+        FILES[self._file] += 1
         there = self._tried(lambda: self._client.has_collection(self.collection))
         if about is not None and dimensions is not None:
             if there:
@@ -59,21 +66,27 @@ class MilvusStore:
             return
         if not there:
             raise FileNotFoundError(f"{uri} is no gallery: there is no collection {self.collection!r}")
-        found = self._tried(
-            lambda: (
-                self._client.get(ABOUT, ids=[self.collection], output_fields=["about"])
-                if self._client.has_collection(ABOUT)
-                else []
-            )
-        )
+        found = self._tried(self._told)
         if not found:
             raise ValueError(f"{uri} holds a collection {self.collection!r} that is no gallery of rankshot's")
         told = found[0]["about"] if isinstance(found[0]["about"], dict) else json.loads(found[0]["about"])
         self.about, self.dimensions = told["about"], int(told["dimensions"])
         self._tried(lambda: self._client.load_collection(self.collection))
 
+    def _told(self) -> Any:
+        """What the gallery is about; nothing, if it is none."""
+        if not self._client.has_collection(ABOUT):
+            return []
+        self._client.load_collection(ABOUT)  # milvus-lite forgets that between processes
+        return self._client.get(ABOUT, ids=[self.collection], output_fields=["about"])
+
     def close(self) -> None:
         self._client.close()
+        if self._file is not None:
+            FILES[self._file] -= 1
+            if not FILES[self._file]:
+                _let_go(self._file)
+            self._file = None
 
     def __len__(self) -> int:
         found = self._tried(lambda: self._client.query(self.collection, filter="", output_fields=["count(*)"]))
@@ -207,9 +220,19 @@ class MilvusStore:
             except (self._exception, OSError, TimeoutError) as error:
                 if pause is None or not _may_pass(error):
                     said = str(getattr(error, "message", "") or error).splitlines()[0]
+                    if said == "Open local milvus failed":
+                        said += ": another process may have it open, or it is damaged"
                     raise ConnectionError(f"Milvus at {self.uri}: {said}; {done}") from None
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
+
+
+def _let_go(file: str) -> None:
+    """milvus-lite keeps a file for itself until the process ends, unless it is told."""
+    with suppress(ImportError, AttributeError):
+        from milvus_lite.server_manager import server_manager_instance
+
+        server_manager_instance.release_server(file)
 
 
 def _may_pass(error: Exception) -> bool:

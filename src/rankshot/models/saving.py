@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from .conv4 import Conv4
 from .mirrored import Mirrored
 from .pretrained import CONFIG, WEIGHTS, read_json, write_tensors
 
+PLACES = ("data", "init")  # perhaps paths of somebody's machine, of which the last part is kept
 HERE = {"root": None, "device": "auto"}  # settings that say where a network was made, and what they become
 
 
@@ -54,11 +54,12 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], image
     """
     settings = read_json(source / CONFIG)
     settings |= {name: value for name, value in HERE.items() if name in settings}
+    settings |= {name: Path(settings[name]).name for name in PLACES if isinstance(settings.get(name), str)}
     settings |= {} if images is None else {"images": dict(images)}
     with whole_folder(Path(folder)) as place:
         for each in (WEIGHTS, *also):
             if each == WEIGHTS or (source / each).is_file():
-                shutil.copyfile(source / each, place / each)
+                write_whole(place / each, (source / each).read_bytes())
         _write_config(place, settings)
     return Path(folder)
 

@@ -20,6 +20,11 @@ def folder_of(run: str | Path) -> Path:
     return Path(run)
 
 
+def full_name(run: str | None) -> str | None:
+    """What to remember a run by: where its folder is, from anywhere; or the name of weights that come with the package."""
+    return run if run is None or is_shipped(folder_of(run)) else str(Path(run).resolve())
+
+
 def or_shipped(folder: Path) -> str:
     """For the message about a folder that is not there."""
     return f", and the package has {', '.join(map(repr, shipped()))}" if not folder.exists() and shipped() else ""

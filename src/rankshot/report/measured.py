@@ -14,21 +14,30 @@ import torch
 from torch import nn
 
 from rankshot import __version__
-from rankshot.data import ImageSet
+from rankshot.data import ImageSet, prepared
 from rankshot.data import load as load_images
-from rankshot.data.store import NoClasses
+from rankshot.data.store import NoClasses, read_manifest
 from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG, EVALUATION, WEIGHTS, described_in, read_notes
+from rankshot.models.pretrained import (
+    CONFIG,
+    EVALUATION,
+    WEIGHTS,
+    described_in,
+    fill,
+    read_json,
+    read_notes,
+    read_tensors,
+)
 from rankshot.models.shipped import is_shipped, or_shipped
 from rankshot.training import TrainConfig
 from rankshot.training.card import write_card
 from rankshot.training.loop import first_weights, given_for
-from rankshot.training.run_folder import classes_of, is_run, read_metrics
+from rankshot.training.run_folder import START, classes_of, is_run, read_metrics
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +95,8 @@ def protocol_for(
         if not is_run(folder):
             raise FileNotFoundError(f"{folder} is not a run: there is no {CONFIG} in it{or_shipped(folder)}")
         read_metrics(folder)  # complains now, and not when everything is measured
+        if data is None and "data" not in read_json(folder / CONFIG):
+            raise ValueError(f"{folder} does not tell what it has learned from: say what to measure on with --data")
     configs = [TrainConfig.from_json(folder / CONFIG) for folder in folders]
     chosen = replace(
         configs[0],
@@ -97,9 +108,11 @@ def protocol_for(
     if split in ("val", "test"):
         held_out = set(images.classes)
         for folder, config in zip(folders, configs, strict=True):
-            if config.split == "trainval" and split == "val" and config.data == chosen.data:
+            if not same_images(config, chosen):
+                continue
+            if config.split == "trainval" and split == "val":
                 raise ValueError(f"{folder} has learned from the validation classes: measure it on split 'test'")
-            if seen := held_out.intersection(classes_of(folder) or () if config.data == chosen.data else ()):
+            if seen := held_out.intersection(classes_of(folder) or ()):
                 raise ValueError(
                     f"{folder}, or what it began with, has learned from {min(seen)!r}: one of {len(seen)} classes that are "
                     f"in split {split!r} of {chosen.data} now"
@@ -110,6 +123,17 @@ def protocol_for(
     if shots is None:
         shots = [shot for shot in SHOTS if shot < images.smallest_class] or SHOTS[:1]
     return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
+
+
+def same_images(one: TrainConfig, other: TrainConfig) -> bool:
+    """Of one data set, or of one folder, perhaps as it was at different times."""
+    if one.data == other.data:
+        return True
+    try:
+        sources = [read_manifest(prepared(each.data, each.root)).get("source") for each in (one, other)]
+    except (OSError, ValueError):  # what a run has learned from may be gone
+        return False
+    return sources[0] is not None and sources[0] == sources[1]
 
 
 def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
@@ -158,7 +182,10 @@ def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained")
     """The network of a run as it was before the first update."""
     config = TrainConfig.from_json(folder / CONFIG)
     given = given_for(config, protocol.images.images.shape[1:], len(classes_of(folder) or ()) or 1)
-    model, _ = first_weights(config, given)
+    start = folder / START
+    model, _ = first_weights(replace(config, init=None) if start.is_file() else config, given)
+    if start.is_file():
+        fill(model.state_dict(), read_tensors(start), start)
     return _measured(name, model, protocol, None)
 
 

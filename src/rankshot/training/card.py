@@ -88,7 +88,7 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         place=place,
         what=what,
         use=use.format(channels=channels),
-        data=config.data,
+        data=Path(config.data).name,
         method=config.method,
         updates=config.updates,
         update=notes.get("update", "some"),
@@ -97,9 +97,15 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         measured=measured,
         images=INPUTS.get(config.data, "Images as those that it was trained on: colours, size and background count."),
         terms=terms_of(config),
-        settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in config.to_json().items()),
+        settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in _shown(config).items()),
     )
     write_whole(folder / CARD, text)
+
+
+def _shown(config: TrainConfig) -> dict[str, Any]:
+    """The settings, without where things lie on somebody's machine."""
+    shown = {name: value for name, value in config.to_json().items() if name != "root"}
+    return {**shown, "data": Path(config.data).name, "init": config.init and Path(config.init).name}
 
 
 def terms_of(config: TrainConfig) -> str:
@@ -110,10 +116,14 @@ def terms_of(config: TrainConfig) -> str:
         if config.init is None or config.init in began_with:
             return told
         began_with.add(config.init)
-        told += f". It began with the weights of {config.init}"
+        told += f". It began with the weights of {Path(config.init).name}"
         try:
-            config = TrainConfig.from_json(folder_of(config.init) / CONFIG)
+            place = folder_of(config.init) / CONFIG
+            config = TrainConfig.from_json(place)
+            knows = "data" in read_json(place)
         except (OSError, ValueError):
+            knows = False
+        if not knows:
             return f"{told}, whose own terms hold too"
         told += ": "
 

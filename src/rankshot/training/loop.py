@@ -19,12 +19,13 @@ from torch import Tensor, nn
 
 from rankshot import data, fewshot, ranking
 from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS, check_augmentations
+from rankshot.data.loading import own_source
 from rankshot.data.store import NoClasses
 from rankshot.losses.unit import unit_vectors
 from rankshot.methods import Given, Method, system
 from rankshot.models import Conv4
-from rankshot.models.pretrained import build, fill, from_pretrained
-from rankshot.models.shipped import folder_of
+from rankshot.models.pretrained import build, fill, from_pretrained, read_tensors, write_tensors
+from rankshot.models.shipped import folder_of, full_name
 from rankshot.randomness import generator_for
 
 from . import run_folder
@@ -46,7 +47,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     `progress` is told what happens; without one, a bar or lines are shown.
     """
     config.check()
-    folder = Path(folder)
+    folder, config = Path(folder), replace(config, init=full_name(config.init))
     device, precision = where_to_train(config)
     seen = data.load(config.data, config.split, config.root)
     images = seen.with_rotations() if config.rotations else seen
@@ -60,8 +61,12 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     given = given_for(config, images.images.shape[1:], len(images.classes))
     goes_on = resume and run_folder.has_checkpoint(folder)  # which has all weights
     wants = {"shape": list(images.images.shape[1:]), "invert": data.has_dark_ink(config.data, config.root)}
-    check_apart(config.data, folder)
-    model, method = first_weights(replace(config, init=None) if goes_on else config, given)
+    check_apart(config.data, folder, config.root)
+    start = folder / run_folder.START  # its first weights, whatever has become of where they came from
+    has_start = resume and start.is_file()
+    model, method = first_weights(replace(config, init=None) if goes_on or has_start else config, given)
+    if has_start:
+        fill(model.state_dict(), read_tensors(start), start)
     try:
         sampler = method.sampler(labels, given, config.seed)
     except ValueError as error:
@@ -79,13 +84,16 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     with run_folder.kept_alone(folder), stop_signals() as stop, repeatable():
         learned = [*seen.classes]
         if config.init is not None:  # what those weights have learned from is not unseen either
-            before = run_folder.classes_of(folder if goes_on else folder_of(config.init)) or []
+            is_there = resume and run_folder.is_run(folder)
+            before = run_folder.classes_of(folder if is_there else folder_of(config.init)) or []
             learned = list(dict.fromkeys([*learned, *before]))
             if held_out is not None and set(before) & set(held_out.classes):
                 warnings.warn(
                     f"{config.init} has learned from some of the validation classes: they flatter it", stacklevel=2
                 )
         run_folder.begin(folder, config, type(method).network(given), learned, wants, resume=resume)
+        if config.init is not None and not goes_on and not has_start:
+            write_tensors(start, model.state_dict(), {})
         standing = run_folder.load_state(folder, tensors)
         with (
             run_folder.metrics_after(folder, standing.update if standing.has_begun else -1) as metrics,
@@ -120,9 +128,9 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
             pause = None
             if config.init is not None and tasks and not standing.has_begun:
                 progress.said(f"measuring {config.init} on the validation classes")
-                start = time.perf_counter()
+                asked = time.perf_counter()
                 standing = validate(0, model.state_dict())  # what it begins with may stay the best
-                pause = time.perf_counter() - start
+                pause = time.perf_counter() - asked
                 metrics.wait_for_disk()
                 run_folder.save_state(folder, tensors, standing)
 
@@ -178,9 +186,10 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     return standing
 
 
-def check_apart(name: str, folder: Path) -> None:
+def check_apart(name: str, folder: Path, root: str | None) -> None:
     """A run within the images that it learns from would be one of their classes."""
-    if Path(name).is_dir() and folder.resolve().is_relative_to(Path(name).resolve()):
+    source = own_source(name, root)
+    if source is not None and source.is_dir() and folder.resolve().is_relative_to(source.resolve()):
         raise ValueError(f"{folder} lies within the images of {name}: name a folder elsewhere with --run")
 
 
@@ -191,7 +200,7 @@ def ahead(config: TrainConfig, done: int, each: float, pause: float | None, task
     pause   seconds of a validation, where one was made already
     """
     updates = config.updates - done
-    told = f"{updates:,} updates of {seconds_told(each)}"
+    told = f"{updates:,} update{'s' * (updates != 1)} of {seconds_told(each)}"
     if not tasks:
         return f"about {in_words(updates * each)}: {told}"
     count = -(-config.updates // config.validate_every) - done // config.validate_every

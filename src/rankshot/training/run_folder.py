@@ -3,6 +3,7 @@
 config.json         every setting, and what network it is
 classes.json        the classes that it learns from
 model.safetensors   the best network so far, by validation; `from_pretrained` reads it
+start.safetensors   the weights before the first update, of a run that began with those of another
 state.safetensors   where training stands: weights, Adam's averages, the update's number
 metrics.jsonl       what was measured, one line a time
 README.md           the model card
@@ -16,7 +17,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import RawIOBase
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,12 @@ from rankshot.models.pretrained import (
     read_tensors,
     write_tensors,
 )
+from rankshot.models.shipped import full_name
 
 from .card import write_card
 from .config import TrainConfig
 
-STATE, METRICS, MADE = "state.safetensors", "metrics.jsonl", "made.json"
+STATE, START, METRICS, MADE = "state.safetensors", "start.safetensors", "metrics.jsonl", "made.json"
 MAY_COME_FIRST = (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial", MADE)  # in a folder that becomes a run
 MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
 
@@ -101,6 +103,7 @@ def _go_on(folder: Path, config: TrainConfig) -> None:
     if not (folder / STATE).exists() and ((folder / WEIGHTS).exists() or read_metrics(folder)):
         raise FileNotFoundError(f"{folder} has lost its {STATE}: to start anew would erase what is there")
     before = TrainConfig.from_json(folder / CONFIG)
+    before = replace(before, init=full_name(before.init))
     began, goes_on = before.to_json(), config.to_json()
     changed = [name for name in began if began[name] != goes_on[name]]
     for name in changed:
