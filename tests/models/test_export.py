@@ -72,11 +72,9 @@ class Wavering(nn.Module):
 
 def test_what_does_not_agree_is_not_written(tmp_path):
     path = tmp_path / "model.pt2"
-    path.write_text("what was there")
     with pytest.raises(RuntimeError, match=r"model.pt2 would give other embeddings than the network, by up to 0\."):
         export(Wavering(), (1, 4, 4), path, {})
-    assert path.read_text() == "what was there"
-    assert list(tmp_path.iterdir()) == [path]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_bad_names(tmp_path):

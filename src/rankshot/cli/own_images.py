@@ -1,14 +1,21 @@
-"""One's own images, made ready as a network wants them."""
+"""What one's own images, or the weights that a run begins with, say about its settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rankshot.data import prepared
+import numpy as np
+
+from rankshot.data import load, prepared
 from rankshot.data.folder import SIZE
+from rankshot.data.store import NoClasses
+from rankshot.methods import system
+from rankshot.models.pretrained import CONFIG, described_in, folder_with_network, images_of
 from rankshot.terminal import counting
+from rankshot.training import TrainConfig
 
 USUAL = {"size": SIZE, "channels": 3, "invert": False}
 
@@ -37,3 +44,64 @@ def as_wanted(images: Mapping[str, Any]) -> dict[str, Any]:
     if len(shape) != 3 or shape[1] != shape[2] or shape[0] not in (1, 3):
         return {}
     return {"size": shape[1], "channels": shape[0], "invert": bool(images.get("invert", False))}
+
+
+def mirrored_like_its_start(config: TrainConfig, given: Container[str]) -> TrainConfig:
+    """A network that embeds images together with their mirror images goes on so, unless that was said otherwise."""
+    if config.init is None or config.mirror:
+        return config
+    network = described_in(folder_with_network(config.init))
+    if not network.get("embedder", network).get("mirror"):
+        return config
+    if "--augment" in given and "flip" not in config.augment:
+        print(f"{config.init} embeds images with their mirror images; without flip in --augment this run does not")
+        return config
+    print(f"with mirror images, as {config.init} was trained: --no-mirror declines")
+    return replace(config, mirror=True, augment=tuple(dict.fromkeys([*config.augment, "flip"])))
+
+
+def on_own_images(config: TrainConfig, resumed: Path | None = None) -> TrainConfig:
+    """With one's own images prepared, as the weights that it begins with want them.
+
+    resumed   the run that goes on, which knows what images it wants
+    """
+    images = {} if config.init is None else images_of(resumed or folder_with_network(config.init))
+    name = made_ready(config.data, config.root, images, str(config.init))
+    if resumed is not None:
+        began = TrainConfig.from_json(resumed / CONFIG).data
+        if Path(began).exists() and Path(began).resolve() == Path(config.data).resolve():
+            name = began  # by its path, from Python
+        elif name != began and name.rpartition("-")[0] == began.rpartition("-")[0]:
+            raise ValueError(
+                f"{config.data} has changed since {resumed} was begun: leave out --data to go on with what there was then"
+            )
+    return replace(config, data=name)
+
+
+def fitted(config: TrainConfig, given: Container[str]) -> TrainConfig:
+    """One's own images may be few: batches as large as they allow, and no validation without classes for it, unless more
+    was asked for."""
+    counts = np.bincount(load(config.data, config.split, config.root).labels).tolist() * (4 if config.rotations else 1)
+    if len(counts) < 2:
+        raise ValueError(f"{config.data} has a single training class: there must be two at least to tell apart")
+    classes, size = system(config.method).batch_within(counts, config.batch_classes, config.batch_size, config.options)
+    changes: dict[str, Any] = {}
+    if "--batch-classes" not in given and config.batch_classes != classes >= 2:
+        changes["batch_classes"] = classes
+    if "--batch-size" not in given and config.batch_size != size >= 2:
+        changes["batch_size"] = size
+    if "--validate-every" not in given and config.validate_every and not classes_in(config, "val"):
+        changes["validate_every"] = 0
+    if changes:
+        told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
+        print(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
+    return replace(config, **changes)
+
+
+def classes_in(config: TrainConfig, split: str) -> bool:
+    """Whether there are any that can be told apart, with two images each at least."""
+    try:
+        images = load(config.data, split, config.root)
+    except NoClasses:
+        return False
+    return len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import tyro
 
 from rankshot import report
-from rankshot.data import load, prepared
-from rankshot.data.loading import own_source
-from rankshot.data.store import NoClasses
-from rankshot.methods import SYSTEMS, load_systems, settings_for, system
-from rankshot.models.pretrained import described_in, folder_with_network, images_of
+from rankshot.data import prepared
+from rankshot.data.loading import NAMES, own_source
+from rankshot.methods import SYSTEMS, load_systems, settings_for
+from rankshot.models.pretrained import CONFIG
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import check_apart
 from rankshot.training.run_folder import is_run
 
-from .own_images import made_ready
+from .own_images import classes_in, fitted, mirrored_like_its_start, on_own_images
 from .telling import typed
 
-CONFIG = "config.json"
 EPISODES = 300  # of the comparison with the weights that training began with
 
 
@@ -66,10 +63,11 @@ def main(arguments: Sequence[str]) -> int:
     check_apart(settings.data, folder, settings.root)
     if own_source(settings.data, settings.root) and (resumed is None or "--data" in given):
         settings = on_own_images(settings, resumed)
-        settings = settings if resumed is not None else fitted(settings, given)
     else:
         with counting(Path(settings.data).name) as told:
             prepared(settings.data, settings.root, told=told)
+    if resumed is None and settings.data not in NAMES:
+        settings = fitted(settings, given)
     if settings.init is not None and (classes_in(settings, "test") or classes_in(settings, "val")):
         print("a comparison with the weights that it begins with comes last, on top of the time told below")
     standing = train(settings, folder, resume=options.resume)
@@ -83,67 +81,6 @@ def main(arguments: Sequence[str]) -> int:
     if classes_in(settings, "test"):
         print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
     return 0
-
-
-def mirrored_like_its_start(config: TrainConfig, given: Container[str]) -> TrainConfig:
-    """A network that embeds images together with their mirror images goes on so, unless that was said otherwise."""
-    if config.init is None or config.mirror:
-        return config
-    network = described_in(folder_with_network(config.init))
-    if not network.get("embedder", network).get("mirror"):
-        return config
-    if "--augment" in given and "flip" not in config.augment:
-        print(f"{config.init} embeds images with their mirror images; without flip in --augment this run does not")
-        return config
-    print(f"with mirror images, as {config.init} was trained: --no-mirror declines")
-    return replace(config, mirror=True, augment=tuple(dict.fromkeys([*config.augment, "flip"])))
-
-
-def on_own_images(config: TrainConfig, resumed: Path | None = None) -> TrainConfig:
-    """With one's own images prepared, as the weights that it begins with want them.
-
-    resumed   the run that goes on, which knows what images it wants
-    """
-    images = {} if config.init is None else images_of(resumed or folder_with_network(config.init))
-    name = made_ready(config.data, config.root, images, str(config.init))
-    if resumed is not None:
-        began = TrainConfig.from_json(resumed / CONFIG).data
-        if Path(began).exists() and Path(began).resolve() == Path(config.data).resolve():
-            name = began  # by its path, from Python
-        elif name != began and name.rpartition("-")[0] == began.rpartition("-")[0]:
-            raise ValueError(
-                f"{config.data} has changed since {resumed} was begun: leave out --data to go on with what there was then"
-            )
-    return replace(config, data=name)
-
-
-def fitted(config: TrainConfig, given: Container[str]) -> TrainConfig:
-    """One's own images may be few: batches as large as they allow, and no validation without classes for it, unless more
-    was asked for."""
-    counts = np.bincount(load(config.data, config.split, config.root).labels).tolist() * (4 if config.rotations else 1)
-    if len(counts) < 2:
-        raise ValueError(f"{config.data} has a single training class: there must be two at least to tell apart")
-    classes, size = system(config.method).batch_within(counts, config.batch_classes, config.batch_size, config.options)
-    changes: dict[str, Any] = {}
-    if "--batch-classes" not in given and config.batch_classes != classes >= 2:
-        changes["batch_classes"] = classes
-    if "--batch-size" not in given and config.batch_size != size >= 2:
-        changes["batch_size"] = size
-    if "--validate-every" not in given and config.validate_every and not classes_in(config, "val"):
-        changes["validate_every"] = 0
-    if changes:
-        told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
-        print(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
-    return replace(config, **changes)
-
-
-def classes_in(config: TrainConfig, split: str) -> bool:
-    """Whether there are any that can be told apart, with two images each at least."""
-    try:
-        images = load(config.data, split, config.root)
-    except NoClasses:
-        return False
-    return len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2
 
 
 def before_and_after(folder: Path) -> None:
