@@ -37,6 +37,11 @@ def wheel(tmp_path_factory):
     return built
 
 
+def test_it_does_not_wait_for_the_compiler():
+    """Which takes as long to import as the rest of torch."""
+    run(sys.executable, "-c", "import sys, rankshot.cli.train; assert 'torch._dynamo' not in sys.modules")
+
+
 def test_what_is_inside(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert wheel.name == f"rankshot-{rankshot.__version__}-py3-none-any.whl"

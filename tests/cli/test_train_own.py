@@ -24,6 +24,7 @@ FEW = ["--updates", "2", "--device", "cpu"]
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     monkeypatch.setenv("RANKSHOT_DATA", str(tmp_path / "root"))
+    monkeypatch.setattr("rankshot.cli.train.EPISODES", 30)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -50,7 +51,7 @@ def test_begun_with_other_weights_it_shows_before_and_after(place, capsys, split
     way = told[0]
     table = out[out.index("before  ") :].splitlines()
     assert [line.split("  ")[0] for line in table[2:4]] == [f"1-shot {way}-way", f"retrieval {way}-way"]
-    assert re.search(rf"{told} classes of photos-\w+, 300 episodes a task", out)
+    assert re.search(rf"{told} classes of photos-\w+, 30 episodes a task", out)
 
 
 def test_images_as_the_first_weights_want_them(place, capsys):
@@ -198,7 +199,7 @@ def test_with_mirror_images_like_its_start(place, capsys):
     assert "with mirror images, as conv4-mini-imagenet was trained: --no-mirror declines" in told
     assert (config["mirror"], config["augment"]) == (True, ["flip"])
     (before,) = re.findall(r"retrieval .*?%\s+([\d.]+)", told)
-    assert main(["evaluate", "conv4-mini-imagenet", "--data", config["data"], "--episodes", "300"]) == 0
+    assert main(["evaluate", "conv4-mini-imagenet", "--data", config["data"], "--episodes", "30"]) == 0
     assert re.findall(r"retrieval .*?%\s+([\d.]+)", capsys.readouterr().out) == [before]
     assert main([*command, "--no-mirror", "--run", "plain"]) == 0
     assert config_of(place / "plain")["mirror"] is False
@@ -207,7 +208,8 @@ def test_with_mirror_images_like_its_start(place, capsys):
     assert config_of(place / "crop")["augment"] == ["crop"]
 
 
-def test_a_data_set_is_no_folder_of_its_name(place):
+def test_a_data_set_is_no_folder_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     small = ["--filters", "4", "--validate-every", "0", *FEW]
     assert main(["train", "--run", "glyphs/a", *small]) == 0
     assert main(["train", "--run", "glyphs/a", "--resume", "--updates", "3"]) == 0

@@ -120,10 +120,10 @@ class RankingLoss(torch.nn.Module):
                 raise ValueError(
                     f"embeddings have {embeddings.shape[1]} dimensions, but ref_embeddings have {ref_embeddings.shape[1]}"
                 )
-        loss: Tensor = self._rank(embeddings, labels, ref_embeddings, ref_labels)
+        rank = _uncompiled() if torch.compiler.is_compiling() else RankingLoss._rank
+        loss: Tensor = rank(self, embeddings, labels, ref_embeddings, ref_labels)
         return loss
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]  # shapes depend on the data, and it is fast as it is
     def _rank(self, embeddings: Tensor, labels: Tensor, ref_embeddings: Tensor | None, ref_labels: Tensor | None) -> Tensor:
         queries = unit_vectors(embeddings)
         items = queries if ref_embeddings is None else unit_vectors(ref_embeddings)
@@ -235,3 +235,13 @@ def _frames_to_the_caller() -> int:
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("rankshot", "torch"):
         level, frame = level + 1, frame.f_back
     return level
+
+
+_UNCOMPILED: list[Any] = []
+
+
+def _uncompiled() -> Any:
+    """Shapes depend on the data, and it is fast as it is. Only who compiles waits for torch's compiler to be imported."""
+    if not _UNCOMPILED:
+        _UNCOMPILED.append(torch.compiler.disable(RankingLoss._rank))  # type: ignore[no-untyped-call]
+    return _UNCOMPILED[0]
