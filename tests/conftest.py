@@ -16,6 +16,20 @@ torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start, too
 
 
+LONG = (
+    "test_every_block",
+    "test_quickstart_in_short",
+    "test_killed_five_times_it_ends_with_the_same_weights",
+    "test_it_installs_into_a_clean_environment_and_works",
+    "test_more_than_twice_chance[meta-lstm]",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """The longest first, so that at the end no worker waits for another."""
+    items.sort(key=lambda item: item.name not in LONG)
+
+
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request):
     if request.param == "cuda" and not torch.cuda.is_available():

@@ -19,7 +19,7 @@ def test_own_loop_learns_to_retrieve_what_it_never_saw():
 
 def test_quickstart_in_short(tmp_path):
     """`make quickstart` with a few updates: the commands, the table, the report; and once more, to no harm."""
-    command = ["make", "--no-print-directory", "quickstart", f"RUNS={tmp_path}", "UPDATES=30", "EPISODES=100"]
+    command = ["make", "--no-print-directory", "quickstart", f"RUNS={tmp_path}", "UPDATES=30", "EPISODES=50"]
     for _ in range(2):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

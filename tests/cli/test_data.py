@@ -115,10 +115,10 @@ def test_a_folder_without_validation_classes(tmp_path, monkeypatch, capsys):
     assert "5 training classes with 8 images or more: --validate-every 0" in capsys.readouterr().out
 
 
-def test_omniglot_end_to_end(shared, tmp_path, rankshot):
+def test_omniglot_end_to_end(shared, tmp_path, rankshot, data_root):
     """The real images, by the commands that a user types; few updates."""
     zips = [shared / "omniglot" / f"images_{part}.zip" for part in ("background", "evaluation")]
-    root = ["--root", tmp_path / "root"]
+    root = ["--root", data_root]
     done = subprocess.run(
         rankshot("data", "prepare", "omniglot", "--from", *zips, *root), capture_output=True, text=True, check=False
     )

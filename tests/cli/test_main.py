@@ -27,9 +27,12 @@ def test_unknown_command(capsys):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself(rankshot, name):
-    done = subprocess.run(rankshot(name, "--help"), capture_output=True, text=True, check=True)
-    assert f"usage: rankshot {name}" in done.stdout
+def test_every_command_explains_itself(capsys, name):
+    with pytest.raises(SystemExit) as ended:
+        main([name, "--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert f"usage: rankshot {name}" in shown
     assert {
         "data": "prepare",
         "reproduce": "--jobs INT",
@@ -37,13 +40,20 @@ def test_every_command_explains_itself(rankshot, name):
         "gallery": "rescue",
         "search": "--sheet",
         "export": "NAME.onnx",
-    }.get(name, "--seed INT") in done.stdout
+    }.get(name, "--seed INT") in shown
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_an_option_that_does_not_exist(rankshot, name):
+def test_an_option_that_does_not_exist(capsys, name):
     needed = ["run", "to.onnx"] if name == "export" else ["run"]
-    done = subprocess.run(rankshot(name, *needed, "--sede", "3"), capture_output=True, text=True, check=False)
+    with pytest.raises(SystemExit) as ended:
+        main([name, *needed, "--sede", "3"])
+    assert ended.value.code == 2
+    assert "--sede" in capsys.readouterr().err
+
+
+def test_as_a_process(rankshot):
+    done = subprocess.run(rankshot("evaluate", "run", "--sede", "3"), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "--sede" in done.stderr
     assert "Traceback" not in done.stderr

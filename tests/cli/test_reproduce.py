@@ -51,7 +51,7 @@ def test_bad_input(options, message, capsys, monkeypatch, tmp_path):
     assert message in capsys.readouterr().err
 
 
-def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatch):
+def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatch, data_root):
     """The real thing, but for its length: three updates of the first row, measured, recorded, and run again."""
     from dataclasses import replace
 
@@ -62,7 +62,7 @@ def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatc
     base = replace(small.base, filters=4, updates=3, batch_size=32)
     quick = replace(small, base=base, questions=Questions(ways=(5,), shots=(1,), episodes=5))
     monkeypatch.setitem(plan.BENCHMARKS, "omniglot", quick)
-    root = str(tmp_path / "root")
+    root = str(data_root)
     zips = [str(shared / "omniglot" / f"images_{part}.zip") for part in ("background", "evaluation")]
     assert main(["data", "prepare", "omniglot", "--from", *zips, "--root", root]) == 0
     places = ["--results", str(tmp_path / "results"), "--runs", str(tmp_path / "runs"), "--root", root]

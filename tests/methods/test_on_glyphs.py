@@ -12,13 +12,15 @@ OTHERS = {
     "maml": {"filters": 8, "learning_rate": 0.01},  # these two take long
     "meta-lstm": {"filters": 8},
     "baseline++": {"learning_rate": 0.01},  # cosines learn slowly
+    "nearest": {"filters": 12},
+    "matching": {"filters": 12},
 }
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_more_than_twice_chance(name, tmp_path, data_root):
     quiet = {"validate_every": 0, "log_every": 200, "checkpoint_every": 200}
-    config = TrainConfig(**{"updates": 200, "filters": 12, **quiet, **settings_for(name), **OTHERS.get(name, {})})
+    config = TrainConfig(**{"updates": 200, "filters": 8, **quiet, **settings_for(name), **OTHERS.get(name, {})})
     train(config, tmp_path / "run")
     images = data.load("glyphs", "test", data_root)
     model = from_pretrained(tmp_path / "run")
