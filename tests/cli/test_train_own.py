@@ -229,6 +229,13 @@ def test_learned_classes_of_a_folder_that_has_grown(place, capsys):
     assert "has learned from 'c" in capsys.readouterr().err
 
 
+def test_other_images_do_not_ask_for_those_it_has_learned_from(place, monkeypatch):
+    """Omniglot is not here, and is not fetched only to see that it is something else."""
+    monkeypatch.setattr("rankshot.data.loading.download_omniglot", lambda *_: pytest.fail("it was fetched"))
+    class_folders(place / "scans", classes=10)
+    assert main(["evaluate", "conv4-omniglot", "--data", "scans", "--rotations", "False", "--episodes", "5"]) == 0
+
+
 def test_classes_with_a_single_image(place, capsys):
     for label in range(10):
         for number in range(1 if label in (2, 5, 7) else 4):

@@ -103,6 +103,17 @@ def test_in_another_process(place):
     assert "UnknownId" in again.stderr or "'more'" in again.stderr
 
 
+def test_a_file_is_let_go_also_when_it_cannot_be_opened(tmp_path):
+    pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
+    file = str(tmp_path / "g.db")
+    Gallery(file, dimensions=DIMENSIONS).close()
+    with pytest.raises(FileExistsError, match="exists already"):
+        Gallery(file, dimensions=DIMENSIONS)
+    code = "import sys; from rankshot import Gallery; print(len(Gallery.open(sys.argv[1])))"
+    done = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["add", "delete", "again"]), st.integers(1, 5)), max_size=8), st.integers(0, 9))
 def test_a_history_of_additions_and_deletions(tmp_path_factory, history, seed):

@@ -11,9 +11,9 @@ import numpy as np
 
 from rankshot.data import load, prepared
 from rankshot.data.folder import SIZE
-from rankshot.data.store import NoClasses
 from rankshot.methods import system
-from rankshot.models.pretrained import CONFIG, described_in, folder_with_network, images_of
+from rankshot.models.pretrained import CONFIG, described_in, embedder_in, folder_with_network, images_of
+from rankshot.report import can_be_asked
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig
 
@@ -50,8 +50,7 @@ def mirrored_like_its_start(config: TrainConfig, given: Container[str]) -> Train
     """A network that embeds images together with their mirror images goes on so, unless that was said otherwise."""
     if config.init is None or config.mirror:
         return config
-    network = described_in(folder_with_network(config.init))
-    if not network.get("embedder", network).get("mirror"):
+    if not embedder_in(described_in(folder_with_network(config.init))).get("mirror"):
         return config
     if "--augment" in given and "flip" not in config.augment:
         print(f"{config.init} embeds images with their mirror images; without flip in --augment this run does not")
@@ -90,18 +89,9 @@ def fitted(config: TrainConfig, given: Container[str]) -> TrainConfig:
         changes["batch_classes"] = classes
     if "--batch-size" not in given and config.batch_size != size >= 2:
         changes["batch_size"] = size
-    if "--validate-every" not in given and config.validate_every and not classes_in(config, "val"):
+    if "--validate-every" not in given and config.validate_every and not can_be_asked(config, "val"):
         changes["validate_every"] = 0
     if changes:
         told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
         print(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
     return replace(config, **changes)
-
-
-def classes_in(config: TrainConfig, split: str) -> bool:
-    """Whether there are any that can be told apart, with two images each at least."""
-    try:
-        images = load(config.data, split, config.root)
-    except NoClasses:
-        return False
-    return len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2

@@ -22,7 +22,7 @@ from rankshot.training import TrainConfig, train
 from rankshot.training.loop import check_apart
 from rankshot.training.run_folder import is_run
 
-from .own_images import classes_in, fitted, mirrored_like_its_start, on_own_images
+from .own_images import fitted, mirrored_like_its_start, on_own_images
 from .telling import typed
 
 EPISODES = 300  # of the comparison with the weights that training began with
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
             prepared(settings.data, settings.root, told=told)
     if resumed is None and settings.data not in NAMES:
         settings = fitted(settings, given)
-    if settings.init is not None and (classes_in(settings, "test") or classes_in(settings, "val")):
+    if settings.init is not None and (report.can_be_asked(settings, "test") or report.can_be_asked(settings, "val")):
         print("a comparison with the weights that it begins with comes last, on top of the time told below")
     standing = train(settings, folder, resume=options.resume)
     if standing.update < settings.updates:
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
     if settings.init is not None:
         before_and_after(folder)
-    if classes_in(settings, "test"):
+    if report.can_be_asked(settings, "test"):
         print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
     return 0
 

@@ -51,6 +51,20 @@ def own_source(name: str, root: str | Path | None = None) -> Path | None:
     return Path(name)
 
 
+def source_of(name: str, root: str | Path | None = None) -> list[str] | None:
+    """Where one's own images come from, whether a name is their path or that of what was prepared; nothing is prepared now.
+
+    None: it is a data set's name, or what was prepared is gone.
+    """
+    path = own_source(name, root)
+    if path is not None:
+        return [str((path.parent if path.suffix.lower() == ".csv" else path).resolve())]
+    if name in NAMES or not _is_prepared(name, root_of(root)):
+        return None
+    source: list[str] | None = read_manifest(root_of(root) / name).get("source")
+    return source
+
+
 def _is_prepared(name: str, root: Path) -> bool:
     """With options of its own, and called by the name of its folder."""
     return Path(name).name == name and (root / name / MANIFEST).is_file()

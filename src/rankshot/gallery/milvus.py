@@ -33,7 +33,7 @@ BYTES_AT_ONCE = 2**24  # of a request
 PAUSES = (0.2, 1.0, 3.0)  # seconds between tries
 CONNECTING = 3.0  # seconds to wait for a server to answer at all
 Answer = TypeVar("Answer")
-FILES: Counter[str | None] = Counter()  # of milvus-lite that are open here, and how many galleries have them
+FILES: Counter[str] = Counter()  # of milvus-lite that are open here, and how many galleries have them
 
 
 def is_milvus(uri: str) -> bool:
@@ -56,19 +56,27 @@ class MilvusStore:
             raise FileNotFoundError(f"{uri} is no gallery: there is nothing of that name")
         self._client: Any = self._tried(lambda: MilvusClient(server, timeout=CONNECTING))
         self._file = os.path.abspath(uri) if uri.endswith(".db") else None
-        FILES[self._file] += 1
+        if self._file is not None:
+            FILES[self._file] += 1
+        try:
+            self._open(about, dimensions)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, about: Mapping[str, Any] | None, dimensions: int | None) -> None:
         there = self._tried(lambda: self._client.has_collection(self.collection))
         if about is not None and dimensions is not None:
             if there:
-                raise FileExistsError(f"{uri} exists already")
+                raise FileExistsError(f"{self.uri} exists already")
             self.about, self.dimensions = dict(about), dimensions
             self._create()
             return
         if not there:
-            raise FileNotFoundError(f"{uri} is no gallery: there is no collection {self.collection!r}")
+            raise FileNotFoundError(f"{self.uri} is no gallery: there is no collection {self.collection!r}")
         found = self._tried(self._told)
         if not found:
-            raise ValueError(f"{uri} holds a collection {self.collection!r} that is no gallery of rankshot's")
+            raise ValueError(f"{self.uri} holds a collection {self.collection!r} that is no gallery of rankshot's")
         told = found[0]["about"] if isinstance(found[0]["about"], dict) else json.loads(found[0]["about"])
         self.about, self.dimensions = told["about"], int(told["dimensions"])
         self._tried(lambda: self._client.load_collection(self.collection))

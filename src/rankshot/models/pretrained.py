@@ -46,6 +46,12 @@ def described_in(folder: Path) -> dict[str, Any]:
     return description
 
 
+def embedder_in(description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of the embedding network, which others are built around."""
+    embedder: Mapping[str, Any] = description.get("embedder", description)
+    return embedder
+
+
 def images_of(folder: Path) -> dict[str, Any]:
     """What images the network of a folder wants: {"shape": [C, H, W], "invert": whether dark ink becomes bright}.
 

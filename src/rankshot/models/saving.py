@@ -52,9 +52,7 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], image
 
     images   how they are made ready, in place of what the run tells
     """
-    settings = read_json(source / CONFIG)
-    settings |= {name: value for name, value in HERE.items() if name in settings}
-    settings |= {name: Path(settings[name]).name for name in PLACES if isinstance(settings.get(name), str)}
+    settings = without_places(read_json(source / CONFIG))
     settings |= {} if images is None else {"images": dict(images)}
     with whole_folder(Path(folder)) as place:
         for each in (WEIGHTS, *also):
@@ -62,6 +60,12 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], image
                 write_whole(place / each, (source / each).read_bytes())
         _write_config(place, settings)
     return Path(folder)
+
+
+def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run, without where things lie on somebody's machine."""
+    here = {name: value for name, value in HERE.items() if name in settings}
+    return {**settings, **here, **{name: Path(settings[name]).name for name in PLACES if settings.get(name)}}
 
 
 def description_of(network: nn.Module) -> dict[str, Any]:

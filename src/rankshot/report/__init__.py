@@ -3,6 +3,7 @@
 from .measured import (
     Measured,
     Protocol,
+    can_be_asked,
     measure,
     measure_untrained,
     names_of,
@@ -17,6 +18,7 @@ from .table import text_table
 __all__ = [
     "Measured",
     "Protocol",
+    "can_be_asked",
     "measure",
     "measure_untrained",
     "names_of",

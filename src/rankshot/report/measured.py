@@ -14,9 +14,10 @@ import torch
 from torch import nn
 
 from rankshot import __version__
-from rankshot.data import ImageSet, prepared
+from rankshot.data import ImageSet
 from rankshot.data import load as load_images
-from rankshot.data.store import NoClasses, read_manifest
+from rankshot.data.loading import source_of
+from rankshot.data.store import NoClasses
 from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
@@ -28,10 +29,9 @@ from rankshot.models.pretrained import (
     EVALUATION,
     WEIGHTS,
     described_in,
-    fill,
+    embedder_in,
     read_json,
     read_notes,
-    read_tensors,
 )
 from rankshot.models.shipped import is_shipped, or_shipped
 from rankshot.training import TrainConfig
@@ -108,7 +108,7 @@ def protocol_for(
     if split in ("val", "test"):
         held_out = set(images.classes)
         for folder, config in zip(folders, configs, strict=True):
-            if not same_images(config, chosen):
+            if config.data != chosen.data and not of_one_folder(config, chosen):
                 continue
             if config.split == "trainval" and split == "val":
                 raise ValueError(f"{folder} has learned from the validation classes: measure it on split 'test'")
@@ -125,14 +125,9 @@ def protocol_for(
     return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
 
 
-def same_images(one: TrainConfig, other: TrainConfig) -> bool:
-    """Of one data set, or of one folder, perhaps as it was at different times."""
-    if one.data == other.data:
-        return True
-    try:
-        sources = [read_manifest(prepared(each.data, each.root)).get("source") for each in (one, other)]
-    except (OSError, ValueError):  # what a run has learned from may be gone
-        return False
+def of_one_folder(one: TrainConfig, other: TrainConfig) -> bool:
+    """Whether the images are of the same folder of somebody's, perhaps as it was at different times."""
+    sources = [source_of(each.data, each.root) for each in (one, other)]
     return sources[0] is not None and sources[0] == sources[1]
 
 
@@ -140,13 +135,18 @@ def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
     """What can be asked about classes that a run has not learned from: of test, else of validation; None: nothing can."""
     config = TrainConfig.from_json(folder / CONFIG)
     for split in ("test",) if config.split == "trainval" else ("test", "val"):
-        try:
-            images = load_images(config.data, split, config.root)
-        except NoClasses:
-            continue
-        if len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2:
+        if can_be_asked(config, split):
             return protocol_for([folder], ways=None, shots=None, split=split, episodes=episodes, norm=config.norm)
     return None
+
+
+def can_be_asked(config: TrainConfig, split: str) -> bool:
+    """Whether a split has classes to tell apart, with two images each at least."""
+    try:
+        images = load_images(config.data, split, config.root)
+    except NoClasses:
+        return False
+    return len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2
 
 
 def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) -> Any:
@@ -169,8 +169,7 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 
 def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
     """The best network of a run."""
-    network = described_in(folder)
-    takes, has = network.get("embedder", network).get("in_channels"), protocol.images.images.shape[1]
+    takes, has = embedder_in(described_in(folder)).get("in_channels"), protocol.images.images.shape[1]
     if takes not in (None, has):
         raise ValueError(
             f"{name} takes images of {takes} channel{'s' * (takes != 1)}, and those of {protocol.data} have {has}"
@@ -182,10 +181,7 @@ def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained")
     """The network of a run as it was before the first update."""
     config = TrainConfig.from_json(folder / CONFIG)
     given = given_for(config, protocol.images.images.shape[1:], len(classes_of(folder) or ()) or 1)
-    start = folder / START
-    model, _ = first_weights(replace(config, init=None) if start.is_file() else config, given)
-    if start.is_file():
-        fill(model.state_dict(), read_tensors(start), start)
+    model, _ = first_weights(config, given, folder / START)
     return _measured(name, model, protocol, None)
 
 

@@ -13,7 +13,18 @@ from rankshot import __version__
 from rankshot.data.loading import TERMS
 from rankshot.fewshot import Answerer, Ruling
 from rankshot.files import write_whole
-from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, NETWORKS, WEIGHTS, described_in, read_json, read_notes
+from rankshot.models.pretrained import (
+    CARD,
+    CONFIG,
+    EVALUATION,
+    NETWORKS,
+    WEIGHTS,
+    described_in,
+    embedder_in,
+    read_json,
+    read_notes,
+)
+from rankshot.models.saving import without_places
 from rankshot.models.shipped import folder_of
 
 from .config import TrainConfig
@@ -78,17 +89,18 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
     if tested := _tested(folder, notes.get("update")):
         how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
         measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
-    channels = network.get("embedder", network).get("in_channels", "C")
+    embedder = embedder_in(network)
     kind = NETWORKS.get(network["name"], nn.Module)
     what, use = ANSWERS if issubclass(kind, Answerer) else RULES if issubclass(kind, Ruling) else EMBEDS
-    if network.get("embedder", network).get("mirror"):
+    if embedder.get("mirror"):
         what += " It embeds an image as the mean of what it makes of it and of its mirror image."
+    shown = without_places(config.to_json())
     text = TEXT.format(
         name=network["name"],
         place=place,
         what=what,
-        use=use.format(channels=channels),
-        data=Path(config.data).name,
+        use=use.format(channels=embedder.get("in_channels", "C")),
+        data=shown["data"],
         method=config.method,
         updates=config.updates,
         update=notes.get("update", "some"),
@@ -97,15 +109,9 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         measured=measured,
         images=INPUTS.get(config.data, "Images as those that it was trained on: colours, size and background count."),
         terms=terms_of(config),
-        settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in _shown(config).items()),
+        settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in shown.items()),
     )
     write_whole(folder / CARD, text)
-
-
-def _shown(config: TrainConfig) -> dict[str, Any]:
-    """The settings, without where things lie on somebody's machine."""
-    shown = {name: value for name, value in config.to_json().items() if name != "root"}
-    return {**shown, "data": Path(config.data).name, "init": config.init and Path(config.init).name}
 
 
 def terms_of(config: TrainConfig) -> str:

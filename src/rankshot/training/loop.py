@@ -63,10 +63,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     wants = {"shape": list(images.images.shape[1:]), "invert": data.has_dark_ink(config.data, config.root)}
     check_apart(config.data, folder, config.root)
     start = folder / run_folder.START  # its first weights, whatever has become of where they came from
-    has_start = resume and start.is_file()
-    model, method = first_weights(replace(config, init=None) if goes_on or has_start else config, given)
-    if has_start:
-        fill(model.state_dict(), read_tensors(start), start)
+    model, method = first_weights(replace(config, init=None) if goes_on else config, given, start)
     try:
         sampler = method.sampler(labels, given, config.seed)
     except ValueError as error:
@@ -92,7 +89,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                     f"{config.init} has learned from some of the validation classes: they flatter it", stacklevel=2
                 )
         run_folder.begin(folder, config, type(method).network(given), learned, wants, resume=resume)
-        if config.init is not None and not goes_on and not has_start:
+        if config.init is not None and not goes_on and not start.is_file():
             write_tensors(start, model.state_dict(), {})
         standing = run_folder.load_state(folder, tensors)
         with (
@@ -259,7 +256,9 @@ def validation_tasks(
         )
     most = min(len(images.classes), getattr(model, "most_ways", len(images.classes)))
     ways = config.validation_ways or {min(way, most) for way in WAYS}
-    learned = {shot} if shot is not None and shot < min(20, images.smallest_class) else set[int]()
+    learned = (
+        {shot} if shot is not None and shot < min(fewshot.Classification.per_class, images.smallest_class) else set[int]()
+    )
     tasks = fewshot.tasks_for(images, ways, sorted({*config.validation_shots, *learned}))
     if not any(fewshot.can_answer(model, task) for task in tasks):
         raise ValueError(f"validation_ways {ways}: this network was made for tasks of up to {most} classes")
@@ -279,15 +278,18 @@ def given_for(config: TrainConfig, shape: tuple[int, ...], classes: int) -> Give
     return Given(embedder, dimensions, classes, config.batch_classes, config.batch_size, config.to_json())
 
 
-def first_weights(config: TrainConfig, given: Given) -> tuple[nn.Module, Method]:
-    """The network and how it learns as the seed has them, whatever torch's global generator has been through."""
+def first_weights(config: TrainConfig, given: Given, start: Path) -> tuple[nn.Module, Method]:
+    """The network and how it learns as the seed has them, whatever torch's global generator has been through; with `init`
+    as the run keeps them in `start`, or for a new run as they are there."""
     chosen = system(config.method)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(generator_for(config.seed, "weights").initial_seed())
         model, method = build(chosen.network(given)), chosen(given)
     if chosen.learn is Method.learn and not callable(getattr(method, "loss", None)):
         raise ValueError(f"the method {config.method!r} has no loss: give its class a `loss(embeddings, labels)`")
-    if config.init is not None:
+    if config.init is not None and start.is_file():
+        fill(model.state_dict(), read_tensors(start), start)
+    elif config.init is not None:
         begin_with(model, config.init)
     return model, method
 
