@@ -101,7 +101,7 @@ def test_at_test_a_query_does_not_depend_on_the_others():
         model.answer(images[:4], torch.arange(4), images[4:])
 
 
-def test_the_statistics_are_the_mean_over_the_steps():
+def test_the_statistics_are_a_running_mean_over_the_steps():
     torch.manual_seed(0)
     support, labels = torch.rand(3, 1, 16, 16), torch.arange(3)
     values = []
@@ -114,6 +114,8 @@ def test_the_statistics_are_the_mean_over_the_steps():
         values.append(torch.nn.functional.conv2d(support, first, padding=1))
     model.steps = 3
     mean, variance = (each[0] for each in model.learned(support[None], labels, 3)[1][0])
-    torch.testing.assert_close(mean, torch.stack([each.mean((0, 2, 3)) for each in values]).mean(0))
-    torch.testing.assert_close(variance, torch.stack([each.var((0, 2, 3), correction=0) for each in values]).mean(0))
+    counts = (0.05 * 0.05, 0.95 * 0.05, 0.95)
+    means, variances = zip(*((each.mean((0, 2, 3)), each.var((0, 2, 3), correction=0)) for each in values), strict=True)
+    torch.testing.assert_close(mean, sum(count * each for count, each in zip(counts, means, strict=True)))
+    torch.testing.assert_close(variance, sum(count * each for count, each in zip(counts, variances, strict=True)))
     assert not torch.allclose(values[0], values[2], rtol=1e-2)

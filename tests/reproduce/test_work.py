@@ -40,6 +40,21 @@ def test_each_is_run_once(jobs, tmp_path, capfd):
     assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
 
 
+def test_processes_share_the_cores(tmp_path):
+    """Each with threads for all cores, they would wait for one another, and a GPU for them."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, torch\n"
+        "from rankshot.reproduce import work\n"
+        "os.cpu_count = lambda: 6\n"
+        "torch.set_num_threads(6)\n"
+        "for jobs in (1, 2, 4, 12):\n"
+        "    work._take(lambda: print(torch.get_num_threads()), None, None, jobs, None)\n"
+    )
+    told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["6", "3", "1", "1"]
+
+
 def test_first_things_first_and_no_more_than_there_is_time_for(tmp_path):
     left = work_off(runs(), tmp_path / "results", tmp_path / "runs", seconds=0.01)
     assert [run.name for run in left] == ["small/1", "small/2"]

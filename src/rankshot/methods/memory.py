@@ -119,20 +119,25 @@ class WithMemory(Episodic):
         embeddings = self.embed(model, images)
         with torch.autocast(images.device.type, enabled=False):
             unit = unit_vectors(embeddings).view(self.tasks, self.way, self.per_class, -1).transpose(1, 2).flatten(1, 2)
-            return self.lost(unit), embeddings
+            return self.lost(unit, labels.view(-1, self.per_class)[:, 0]), embeddings
 
-    def lost(self, unit: Tensor) -> Tensor:
-        """(tasks, images, D): one of each class, then the next of each -> (). Keys in memory have no gradient."""
+    def lost(self, unit: Tensor, classes: Tensor) -> Tensor:
+        """(tasks, images, D), one of each class, then the next of each, and (tasks * way,) which classes these are -> ().
+
+        Keys in memory have no gradient. Where two episodes have a class in common, the keys that it has from the other one
+        are neither right nor wrong: to push them away would be to unlearn the class.
+        """
         steps = unit.transpose(0, 1)
         memory = Memory.empty(1, min(self.options.slots, self.tasks * len(steps)), unit.detach())
         first = self.way * torch.arange(self.tasks, device=unit.device)  # value of a task's first class
+        class_of = torch.cat([classes, classes.new_tensor([EMPTY])])  # by value, of which EMPTY is the last
         total, counted = unit.new_zeros(()), unit.new_zeros(())
         for place, images in enumerate(steps):
             value = first + place % self.way
             similarities = memory.similarities(images[None]).squeeze(0)
             is_right = memory.values == value[:, None]
             right = similarities.masked_fill(~is_right, -2.0).amax(-1)
-            wrong = similarities.masked_fill(is_right, -2.0).amax(-1)
+            wrong = similarities.masked_fill(class_of[memory.values] == class_of[value][:, None], -2.0).amax(-1)
             there = (right > -2) & (wrong > -2)
             total = total + (self.options.margin + wrong - right).clamp(min=0).where(there, 0.0).sum()
             counted = counted + there.sum()

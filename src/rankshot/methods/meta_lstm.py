@@ -18,6 +18,7 @@ from .ruled import network
 
 HIDDEN = 20
 SMALL = 10.0  # p: numbers under exp(-p) are told as they are, larger ones by their logarithm
+NEWEST = 0.95  # what the statistics of a step count in their running mean
 
 
 def pre_processed(values: Tensor) -> Tensor:
@@ -66,12 +67,23 @@ class Updater(nn.Module):
         return forget.squeeze(-1) * theta - enter.squeeze(-1) * gradient, (state, cell, forget, enter)
 
 
+def moved(running: Statistics, newest: Statistics) -> Statistics:
+    """The running mean of each layer's mean and variance, one step on."""
+    if not running:
+        return newest
+    return [
+        (torch.lerp(mean, new_mean, NEWEST), torch.lerp(variance, new_variance, NEWEST))
+        for (mean, variance), (new_mean, new_variance) in zip(running, newest, strict=True)
+    ]
+
+
 @network("meta-lstm")
 class LearningNetwork(nn.Module):
     """Classifies with the weights that `steps` of the LSTM on the labelled images lead to.
 
-    Batch norm as in the paper: the labelled images are normalised by their own statistics; at test the queries by the mean
-    of those over the steps, so that a task tells nothing to the next, and a query nothing to another.
+    Batch norm as in the paper: the labelled images are normalised by their own statistics; at test the queries by the
+    running mean of those over the steps, so that a task tells nothing to the next, and a query nothing to another. The last
+    step counts most, for its weights are nearest to those that the queries meet.
     """
 
     def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, steps: int) -> None:
@@ -80,7 +92,7 @@ class LearningNetwork(nn.Module):
         self.most_ways, self.steps = way, steps
 
     def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], Statistics]:
-        """Labelled images (T, S, C, H, W) of so many tasks -> each task's weights after all steps, and mean statistics.
+        """Labelled images (T, S, C, H, W) of so many tasks -> each task's weights after all steps, and statistics.
 
         The weights are differentiable, but for the gradients they were given.
         """
@@ -93,18 +105,14 @@ class LearningNetwork(nn.Module):
 
         theta = torch.cat([each.flatten() for each in first.values()]).repeat(len(support_x), 1)
         states = self.updater.start(theta.flatten())
-        seen: list[list[tuple[Tensor, Tensor]]] = []
+        running: Statistics = []
         for _ in range(self.steps):
             gradient, (loss, statistics) = vmap(grad(lost, has_aux=True))(theta.detach(), support_x)
-            seen.append(statistics)
+            running = moved(running, statistics)
             of_each = loss[:, None].expand_as(theta).flatten()
             updated, states = self.updater(theta.flatten(), gradient.flatten(), of_each, states)
             theta = updated.view_as(theta)
-        means = [
-            (torch.stack([mean for mean, _ in layer]).mean(0), torch.stack([variance for _, variance in layer]).mean(0))
-            for layer in zip(*seen, strict=True)
-        ]
-        return self._named(theta, first), means
+        return self._named(theta, first), running
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         return self.answer_all(support_x[None], support_y, query_x[None])[0]

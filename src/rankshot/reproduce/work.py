@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+
+import torch
 
 from .job import Run, Stopped, perform, result_of
 
@@ -73,6 +76,8 @@ def _end(workers: Sequence[BaseProcess]) -> None:
 
 def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
     """One run after another, until there is none, or it is too late to begin one."""
+    if jobs > 1:  # each with its share of the cores: threads that wait for one another's cores hold a GPU up too
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // jobs))
     while ends is None or time.time() < ends:
         run = next_run()
         if run is None:
