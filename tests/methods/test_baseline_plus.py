@@ -38,3 +38,14 @@ def test_the_layer_is_learned_from_the_labelled_images(device, passes, rate, sca
         expected = scale * normal(queries[episode], dim=-1) @ normal(weights, dim=-1).T
         torch.testing.assert_close(scores[episode], expected.detach(), rtol=1e-3, atol=1e-3)
         assert not torch.allclose(weights, start, atol=1e-3)
+
+
+def test_embeddings_that_are_zero():
+    """A class of them has no direction, and is not learned."""
+    model, _ = made("baseline++")
+    support = torch.randn(1, 3, 2, 5)
+    support[0, 1] = 0
+    scores = model.class_scores(support, torch.randn(1, 4, 5))
+    assert scores.isfinite().all()
+    assert (scores[0, :, 1] == 0).all()
+    assert scores[0, :, [0, 2]].abs().min() > 0

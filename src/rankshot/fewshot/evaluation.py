@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,7 +147,19 @@ def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor) -> T
 
     chunks = torch.split(drawn, max(1, _images_at_once(model, pixels) // (task.way * task.per_class)))
     joined = (torch.cat([embedded(part) for part in some.split_with_sizes(cuts, dim=2)], dim=2) for some in chunks)
-    return torch.cat([_values(each, task, model).cpu() for each in joined])
+    return torch.cat([_values(each, task, model).cpu() for each in _in_fewer(joined)])
+
+
+def _in_fewer(parts: Iterable[Tensor]) -> Iterator[Tensor]:
+    """The same in larger parts: images are embedded a few episodes at a time, but a rule may take no longer for many."""
+    held: list[Tensor] = []
+    for part in parts:
+        held.append(part)
+        if sum(each.numel() for each in held) >= AT_ONCE:
+            yield torch.cat(held)
+            held = []
+    if held:
+        yield torch.cat(held)
 
 
 def _answered(answerer: Answerer, pixels: Tensor, task: Task, drawn: Tensor) -> Tensor:

@@ -40,16 +40,30 @@ class CosineClassifierNetwork(RuledNetwork):
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         way, shot = support.shape[1:3]
         images = unit_vectors(support.flatten(1, 2))
-        right = torch.arange(way, device=support.device).repeat_interleave(shot).repeat(len(support))
-        weights = unit_vectors(unit_vectors(support).mean(2)).detach()
-        with torch.enable_grad():
-            for _ in range(self.passes * math.ceil(way * shot / 4)):
-                weights.requires_grad_()
-                logits = self.scale * images.detach() @ unit_vectors(weights).mT
-                lost = nn.functional.cross_entropy(logits.flatten(0, 1), right, reduction="sum") / (way * shot)
-                (gradient,) = torch.autograd.grad(lost, weights)
-                weights = (weights - self.rate * gradient).detach()
-        return self.scale * unit_vectors(queries) @ unit_vectors(weights).mT
+        shares = self.learned(images @ images.mT, torch.arange(way, device=support.device).repeat_interleave(shot))
+        return self.scale * unit_vectors(queries) @ unit_vectors(shares @ images).mT
+
+    def learned(self, cosines: Tensor, labels: Tensor) -> Tensor:
+        """Of S labelled images, (E, S, S) and (S,) -> (E, way, S): how much of each image a class has in its weights.
+
+        The weights start as sums of the images, and so are their gradients: the steps need no more than the images'
+        cosines, however long the embeddings are.
+        """
+        right = nn.functional.one_hot(labels).T.to(cosines.dtype)
+        shares = right * _inverse_lengths(right, right @ cosines)
+        for _ in range(self.passes * math.ceil(len(labels) / 4)):
+            products = shares @ cosines  # of weights and images
+            inverse = _inverse_lengths(shares, products)
+            pull = self.scale / len(labels) * ((self.scale * inverse * products).softmax(1) - right)
+            outward = (pull * products).sum(-1, keepdim=True) * inverse  # no cosine changes along the weights themselves
+            shares = shares - self.rate * inverse * (pull - outward * inverse * shares)
+        return shares
+
+
+def _inverse_lengths(shares: Tensor, products: Tensor) -> Tensor:
+    """Of the weights, (…, way, 1); 0 where they are 0, and then stay so."""
+    squares = (shares * products).sum(-1, keepdim=True)
+    return torch.where(squares > 1e-12, squares.rsqrt(), 0.0)
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class WithMemory(Episodic):
         steps = unit.transpose(0, 1)
         memory = Memory.empty(1, min(self.options.slots, self.tasks * len(steps)), unit.detach())
         first = self.way * torch.arange(self.tasks, device=unit.device)  # value of a task's first class
-        class_of = torch.cat([classes, classes.new_tensor([EMPTY])])  # by value, of which EMPTY is the last
+        class_of = torch.cat([classes, classes.new_full((1,), EMPTY)])  # by value, of which EMPTY is the last
         total, counted = unit.new_zeros(()), unit.new_zeros(())
         for place, images in enumerate(steps):
             value = first + place % self.way

@@ -71,7 +71,7 @@ def systems(name: str) -> list[Run]:
                 settings["updates"] = FEWER[method][preset]
                 settings |= {"validate_every": SELDOM} if settings.get("validate_every") else {}
             config = replace(benchmark.base, **settings)
-            runs.append(Run(f"{name}/systems/{label}/0", config, benchmark.questions))
+            runs.append(Run(f"{name}/systems/{label}/0", config, benchmark.questions, both_norms=False))
     return runs
 
 

@@ -1,0 +1,100 @@
+"""What an update of MAML costs by how its convolutions are computed, whose weights every task has its own of.
+
+`python -m benchmarks.adaptation` writes results/benchmarks/adaptation-cpu.json, or adaptation-cuda.json. Grouped is what
+torch makes of a convolution under `vmap`; patches is one matrix product a task. With the batches of the presets on a GPU,
+and with the usual ones of 28x28 images on a CPU.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.methods import Given, settings_for, system
+from rankshot.models.pretrained import build
+from rankshot.training.state import adam, live_tensors
+from rankshot.training.step import GraphedStep, Step, repeatable
+
+from .measure import circumstances, interleaved
+from .tables import FOLDER
+
+SEED, ROUNDS = 0, 5
+IMAGES, PER_CLASS = 2000, 20
+# preset of MAML, channels, width
+TASKS = {
+    "cpu": {"glyphs": (None, 1, 28)},
+    "cuda": {
+        "mini-imagenet": ("mini-imagenet", 3, 84),
+        "mini-imagenet-5-shot": ("mini-imagenet-5-shot", 3, 84),
+        "omniglot": ("omniglot", 1, 28),
+        "omniglot-20-way": ("omniglot-20-way", 1, 28),
+        "omniglot-20-way-5-shot": ("omniglot-20-way-5-shot", 1, 28),
+    },
+}
+Convolution = Callable[..., Tensor]
+grouped: Convolution = nn.functional.conv2d
+
+
+def patches(values: Tensor, weight: Tensor, padding: int = 1) -> Tensor:
+    """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W), of one task; under `vmap` a batch of matrix products."""
+    images, channels, height, width = values.shape
+    padded = nn.functional.pad(values, (padding,) * 4).transpose(0, 1)
+    shifted = [padded[:, :, row : row + height, column : column + width] for row in range(3) for column in range(3)]
+    columns = torch.stack(shifted, 1).reshape(9 * channels, images * height * width)
+    return (weight.flatten(1) @ columns).view(-1, images, height, width).transpose(0, 1)
+
+
+def update_by(convolution: Convolution, preset: str | None, channels: int, width: int) -> Callable[[], object]:
+    """An update of MAML on images of noise, recorded as it is in training; call it to run it once more."""
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    settings = settings_for("maml", preset) if preset else settings_for("maml")
+    filters = int(settings.get("filters", 64))
+    given = Given(
+        {"name": "conv4", "in_channels": channels, "filters": filters},
+        filters * (width // 16) ** 2,
+        IMAGES // PER_CLASS,
+        settings["batch_classes"],
+        settings["batch_size"],
+        {"options": settings.get("options", ())},
+    )
+    torch.manual_seed(SEED)
+    model, method = build(system("maml").network(given)).to(device), system("maml")(given).to(device)
+    images = torch.randint(256, (IMAGES, channels, width, width), dtype=torch.uint8, device=device)
+    labels = torch.arange(IMAGES, device=device) // PER_CLASS
+    optimiser = adam(model, method, 1e-3, device)
+    batch = method.sampler(labels, given, SEED).draw(0), torch.zeros(given.batch_size, RANDOM_NUMBERS, device=device)
+    step: Step | GraphedStep = Step(model, method, optimiser, images, labels, ())
+    nn.functional.conv2d = convolution  # type: ignore[assignment]  # what the learner calls
+    with repeatable():
+        if device.type == "cuda":
+            step = GraphedStep(step, live_tensors(model, method, optimiser), *batch)
+
+    def run() -> float:
+        nn.functional.conv2d = convolution  # type: ignore[assignment]
+        with repeatable():
+            return float(step(*batch)[0])  # waits for it
+
+    return run
+
+
+def main() -> None:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    results = circumstances(SEED)
+    for name, task in TASKS[device].items():
+        ways = {"grouped": grouped, "patches": patches}
+        contenders = {way: update_by(convolution, *task) for way, convolution in ways.items()}
+        losses = [run() for run in contenders.values()]
+        assert abs(losses[0] - losses[1]) < 1e-2 * abs(losses[0]), losses  # the same update, but for rounding
+        seconds = interleaved(contenders, ROUNDS)
+        results[name] = {"seconds_an_update": seconds}
+        print(name, seconds, flush=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"adaptation-{device}.json").write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
