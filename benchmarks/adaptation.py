@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import RANDOM_NUMBERS
-from rankshot.methods import Given, settings_for, system
+from rankshot.methods import Given, learner, settings_for, system
 from rankshot.models.pretrained import build
 from rankshot.training.state import adam, live_tensors
 from rankshot.training.step import GraphedStep, Step, repeatable
@@ -35,14 +35,17 @@ TASKS = {
         "omniglot-20-way-5-shot": ("omniglot-20-way-5-shot", 1, 28),
     },
 }
-Convolution = Callable[..., Tensor]
-grouped: Convolution = nn.functional.conv2d
+Convolution = Callable[[Tensor, Tensor], Tensor]
 
 
-def patches(values: Tensor, weight: Tensor, padding: int = 1) -> Tensor:
+def grouped(values: Tensor, weight: Tensor) -> Tensor:
+    return nn.functional.conv2d(values, weight, padding=1)
+
+
+def patches(values: Tensor, weight: Tensor) -> Tensor:
     """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W), of one task; under `vmap` a batch of matrix products."""
     images, channels, height, width = values.shape
-    padded = nn.functional.pad(values, (padding,) * 4).transpose(0, 1)
+    padded = nn.functional.pad(values, (1, 1, 1, 1)).transpose(0, 1)
     shifted = [padded[:, :, row : row + height, column : column + width] for row in range(3) for column in range(3)]
     columns = torch.stack(shifted, 1).reshape(9 * channels, images * height * width)
     return (weight.flatten(1) @ columns).view(-1, images, height, width).transpose(0, 1)
@@ -68,13 +71,13 @@ def update_by(convolution: Convolution, preset: str | None, channels: int, width
     optimiser = adam(model, method, 1e-3, device)
     batch = method.sampler(labels, given, SEED).draw(0), torch.zeros(given.batch_size, RANDOM_NUMBERS, device=device)
     step: Step | GraphedStep = Step(model, method, optimiser, images, labels, ())
-    nn.functional.conv2d = convolution  # type: ignore[assignment]  # what the learner calls
+    learner.convolved = convolution
     with repeatable():
         if device.type == "cuda":
             step = GraphedStep(step, live_tensors(model, method, optimiser), *batch)
 
     def run() -> float:
-        nn.functional.conv2d = convolution  # type: ignore[assignment]
+        learner.convolved = convolution
         with repeatable():
             return float(step(*batch)[0])  # waits for it
 
@@ -85,7 +88,7 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     results = circumstances(SEED)
     for name, task in TASKS[device].items():
-        ways = {"grouped": grouped, "patches": patches}
+        ways: dict[str, Convolution] = {"grouped": grouped, "patches": patches}
         contenders = {way: update_by(convolution, *task) for way, convolution in ways.items()}
         losses = [run() for run in contenders.values()]
         assert abs(losses[0] - losses[1]) < 1e-2 * abs(losses[0]), losses  # the same update, but for rounding

@@ -57,13 +57,11 @@ class Learner(nn.Module):
         found = []
         for place, eps in enumerate(self.eps):
             name = f"network.{place}"
-            values = nn.functional.conv2d(values, weights[f"{name}.0.weight"], padding=1)
-            variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
-            found.append((mean, variance))
-            if known is not None:
-                mean, variance = known[place]
-            factor = weights[f"{name}.1.weight"] * (variance + eps).rsqrt()
-            values = (values - mean[:, None, None]) * factor[:, None, None] + weights[f"{name}.1.bias"][:, None, None]
+            values = convolved(values, weights[f"{name}.0.weight"])
+            values, statistics = normalised(
+                values, weights[f"{name}.1.weight"], weights[f"{name}.1.bias"], eps, known[place] if known else None
+            )
+            found.append(statistics)
             values = nn.functional.relu(nn.functional.max_pool2d(values, 2))
         values = values.flatten(1)
         if values.shape[1] != expected:
@@ -71,3 +69,18 @@ class Learner(nn.Module):
             raise ValueError(f"this network was made for images of another size than {height}x{width}")
         logits = nn.functional.linear(values, weights["head.weight"][:way], weights["head.bias"][:way])
         return logits, found
+
+
+def convolved(values: Tensor, weight: Tensor) -> Tensor:
+    """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W)."""
+    return nn.functional.conv2d(values, weight, padding=1)
+
+
+def normalised(
+    values: Tensor, weight: Tensor, bias: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Batch norm by the statistics of these values, or by known ones; and the mean and variance of these values."""
+    variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
+    by_mean, by_variance = (mean, variance) if known is None else known
+    factor = weight * (by_variance + eps).rsqrt()
+    return (values - by_mean[:, None, None]) * factor[:, None, None] + bias[:, None, None], (mean, variance)
