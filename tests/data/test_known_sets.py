@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankshot import data
-from rankshot.data import cub, mini_imagenet, omniglot
+from rankshot.data import cub, loading, mini_imagenet, omniglot
 from rankshot.data.decoding import decode
 from rankshot.data.preparing import prepare
 from rankshot.data.trees import open_tree
@@ -55,6 +55,11 @@ class TestOmniglot:
         assert len(train.with_rotations().classes) == 4 * 1028
         both = [open_tree(tmp_path / "omniglot" / f"images_{part}") for part in ("background", "evaluation")]
         assert len(omniglot.listing(both).classes) == 1623
+
+    def test_the_folder_that_the_zips_lie_in(self, omniglot_zips, tmp_path):
+        (folder,) = {path.parent for path in omniglot_zips}
+        listing = loading._named("omniglot", [folder], {}, tmp_path)
+        assert {tree.path.name for tree in listing.trees} == {path.name for path in omniglot_zips}
 
     def test_given_twice(self, omniglot_zips):
         with pytest.raises(ValueError, match=r"Omniglot has 20 images of .*, but 40 were found"):

@@ -160,23 +160,22 @@ def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Pa
     if not sources:
         raise FileNotFoundError(f"{name} is not prepared yet.\n{HOW[name]}")
     once = list(dict.fromkeys(path.resolve() for path in sources))
-    if name == "omniglot":
-        return omniglot.listing([open_tree(path) for path in once], **options)
-    if name == "mini-imagenet":
-        return _mini_imagenet(sources, options)
-    return cub.listing([open_tree(path) for path in once], name, **options)
+    if name.startswith("cub"):
+        return cub.listing([open_tree(path) for path in once], name, **options)
+    found = _downloads_in(once)
+    tables = [(str(path), path.read_text(encoding="utf-8-sig")) for path in found if path.suffix == ".csv"]
+    trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
+    return omniglot.listing(trees, **options) if name == "omniglot" else mini_imagenet.listing(trees, tables, **options)
 
 
-def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
+def _downloads_in(sources: Sequence[Path]) -> list[Path]:
     """Folders may hold the zips and the csv files, as people keep them."""
     found: list[Path] = []
-    for path in dict.fromkeys(each.resolve() for each in sources):
+    for path in sources:
         inside = sorted(each for each in path.iterdir() if each.suffix in ARCHIVES) if path.is_dir() else []
         has_images = any(each.suffix != ".csv" for each in inside)
         found += inside if has_images else [*inside, path]
-    tables = [(str(path), path.read_text(encoding="utf-8-sig")) for path in found if path.suffix == ".csv"]
-    trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
-    return mini_imagenet.listing(trees, tables, **options)
+    return found
 
 
 def _fingerprint(path: Path, options: dict[str, Any]) -> str:

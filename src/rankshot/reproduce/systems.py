@@ -6,6 +6,7 @@ run that was made for it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,17 @@ FEWER: dict[str, dict[str, int]] = {
     },
 }
 SELDOM = 1_500  # updates between two validations of these
+FAR = 3.0  # points from the published figure: further away needs a reason
 
 
 def presets(name: str, method: str) -> dict[str, str]:
     """label -> preset of every run of a system: its first, and others for so many shots or classes."""
     return {f"{method}{each.removeprefix(name)}": each for each in SYSTEMS[method].presets if each.startswith(name)}
+
+
+def labels(name: str, method: str) -> list[str]:
+    """The runs that a row of the table is made of."""
+    return [method] if method in METHODS else list(presets(name, method))
 
 
 def label_for(name: str, method: str, task: str) -> str:
@@ -99,21 +106,33 @@ def updates_told(results: Path, name: str, method: str) -> str:
     return f"{told} of its paper's {asked:,}" if asked else told
 
 
+def far_from_published(name: str, method: str, here: Sequence[float | None]) -> list[str]:
+    """The figures that need a reason."""
+    published = PUBLISHED[name].get(method, (None,) * len(here))
+    return [
+        f"{TITLES[method]} by {found - expected:+.1f} ({column})"
+        for column, expected, found in zip(COLUMNS[name], published, here, strict=True)
+        if expected is not None and found is not None and abs(found - expected) > FAR
+    ]
+
+
 def systems_table(results: Path, name: str, norm: str) -> str | None:
-    """Every system: as published, and here."""
-    body, fewer = [], []
-    for method in SYSTEMS:
-        published = PUBLISHED[name].get(method)
-        here = row(results, name, method, norm)
-        if all(each is None for each in here):
-            continue
-        for label, cells in (("as published", published), ("here", here)):
+    """Every system: as published, and here; then what a reader must know about it."""
+    rows = {method: row(results, name, method, norm) for method in SYSTEMS}
+    there = {method: here for method, here in rows.items() if any(each is not None for each in here)}
+    if not there:
+        return None
+    body = []
+    for method, here in there.items():
+        for label, cells in (("as published", PUBLISHED[name].get(method)), ("here", here)):
             if cells is not None:
                 told = ("–" if each is None else f"{each:.{DIGITS[name]}f}" for each in cells)
                 body.append([f"{TITLES[method]}, {label}", *told])
-        if method in FEWER:
-            fewer.append(f"{TITLES[method]} was trained for {updates_told(results, name, method)} updates.")
-    if not body:
-        return None
-    table = markdown(["", *COLUMNS[name]], body)
-    return "\n\n".join([table, f"Means in %, batch norm by {norm} statistics. " + " ".join(fewer)]).rstrip()
+    notes = [f"Means in %, batch norm by {norm} statistics."]
+    for method in (each for each in FEWER if each in there):
+        notes.append(f"{TITLES[method]} was trained for {updates_told(results, name, method)} updates.")
+    if far := [each for method, here in there.items() for each in far_from_published(name, method, here)]:
+        notes.append(f"More than {FAR:.0f} points from what is published: {', '.join(far)}.")
+    if missing := [label for method in SYSTEMS for label in labels(name, method) if not runs_of(results, name, label)]:
+        notes.append(f"Still to be run: {', '.join(missing)}.")
+    return "\n\n".join([markdown(["", *COLUMNS[name]], body), " ".join(notes)])
