@@ -159,7 +159,7 @@ PAPERS = {
     ("matching", "omniglot"): {"batch_classes": 20, "batch_size": 200, "shot": 1, "scale": 30},
     ("matching-fce", "mini-imagenet-5-shot"): {"batch_classes": 5, "batch_size": 100, "shot": 5, "scale": 30, "reads": 5},
     ("prototypical", "omniglot"): {"batch_classes": 60, "batch_size": 360, "shot": 1, "decay": 0.5, "decay_every": 2000},
-    ("prototypical", "mini-imagenet"): {"batch_classes": 30, "batch_size": 480, "learning_rate": 1e-3},
+    ("prototypical", "mini-imagenet"): {"batch_classes": 30, "batch_size": 480, "learning_rate": 1e-3, "scale": 1 / 1600},
     ("prototypical", "mini-imagenet-5-shot"): {"batch_classes": 20, "batch_size": 400, "shot": 5, "decay_every": 2000},
     ("maml", "omniglot"): {"batch_classes": 5, "tasks": 32, "steps": 1, "rate": 0.4, "test_steps": 3, "filters": 64},
     ("maml", "omniglot-20-way"): {"batch_classes": 20, "tasks": 16, "steps": 5, "rate": 0.1, "test_steps": 5},
