@@ -4,9 +4,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from methods.made import made
+from methods.made import EMBEDDER, made
 
+from rankshot.methods import Given
 from rankshot.methods.memory import EMPTY, Memory
+from rankshot.models.pretrained import build
 
 
 class PlainMemory:
@@ -26,7 +28,6 @@ class PlainMemory:
         is_right = [slot is not None and slot["value"] == value for slot, (_, value) in zip(best, images, strict=True)]
         hit = [id(slot) for slot, right in zip(best, is_right, strict=True) if right]
         oldest = sorted((each for each in self.slots if id(each) not in hit), key=lambda each: -each["age"])
-        oldest += [each for each in self.slots if id(each) in hit]
         for each in self.slots:
             each["age"] += 1
         for place, (key, value) in enumerate(images):
@@ -34,7 +35,7 @@ class PlainMemory:
                 both = best[place]["key"] + key
                 best[place].update(key=both / both.norm(), age=0)
             else:
-                oldest[place].update(key=key, value=value, age=0)
+                oldest.pop(0).update(key=key, value=value, age=0)
 
 
 def unit(*shape, seed):
@@ -121,3 +122,22 @@ def test_the_loss_is_a_margin_between_right_and_wrong_keys(slots, in_common):
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(found, torch.autograd.grad(expected, given)[0])
     assert expected > 0
+
+
+def test_centred_embeddings_cannot_become_the_same():
+    model, method = made("memory", options=("tasks=2", "centred=true"), batch_size=24)
+    for weights in model.embedder.parameters():
+        weights.data.mul_(1e-3)  # all images much alike
+    images = torch.rand(24, 1, 16, 16)
+    loss, embeddings = method.learn(model.train(), images, torch.arange(6).repeat_interleave(4))
+    plain = model.embedder.eval()(images)
+    assert torch.nn.functional.cosine_similarity(plain[:, None], plain, dim=-1).min() >= 0
+    torch.testing.assert_close(embeddings.mean(0), torch.zeros(4), atol=1e-5, rtol=0)
+    assert loss.isfinite()
+    model.eval()
+    model.centre.running_mean.copy_(torch.arange(4.0))
+    model.centre.running_var.fill_(4.0)
+    torch.testing.assert_close(model(images), (plain - torch.arange(4.0)) / 2, atol=1e-4, rtol=1e-4)
+    again = build(method.network(Given(EMBEDDER, 4, 10, 3, 24, {"options": ("tasks=2", "centred=true")})))
+    again.load_state_dict(model.state_dict())
+    torch.testing.assert_close(again.eval()(images), model(images))

@@ -42,14 +42,15 @@ class Memory(NamedTuple):
         """The memory after T images at once, of as many different values: (E, T, D) of length 1 and (E, T).
 
         A nearest key of the right value is drawn half way towards the image; else the image takes the oldest slot, the
-        second image the second oldest, and so on.
+        second such image the second oldest, and so on: no two write to the same slot, if there are T of them.
         """
         nearest = self.similarities(keys).argmax(-1)
         is_right = self.values.gather(1, nearest) == values
         at_slot = torch.arange(self.keys.shape[1], device=keys.device)
         is_taken = ((nearest[..., None] == at_slot) & is_right[..., None]).any(1)
         oldest = self.ages.masked_fill(is_taken, -1).sort(dim=-1, descending=True, stable=True).indices[:, : keys.shape[1]]
-        slot = torch.where(is_right, nearest, oldest)
+        missed = (~is_right).long()
+        slot = torch.where(is_right, nearest, oldest.gather(1, missed.cumsum(1) - missed))
         place = slot[..., None].expand_as(keys)
         both = unit_vectors((self.keys.gather(1, place) + keys).flatten(0, 1)).view_as(keys)
         key = torch.where(is_right[..., None], both, keys)
@@ -60,13 +61,22 @@ class Memory(NamedTuple):
 
 @network("memory")
 class MemoryNetwork(RuledNetwork):
-    """Writes the labelled images into an empty memory, one by one; a class is as near as its nearest key."""
+    """Writes the labelled images into an empty memory, one by one; a class is as near as its nearest key.
 
-    def __init__(self, embedder: Mapping[str, Any], slots: int = 256) -> None:
+    dimensions  of the embeddings, where they are to be centred: each is normalised over the images, so that they cannot all
+                become the same
+    """
+
+    def __init__(self, embedder: Mapping[str, Any], slots: int = 256, dimensions: int | None = None) -> None:
         super().__init__(embedder)
         if slots < 1:
             raise ValueError(f"slots must be 1 or more, got {slots}")
         self.slots = slots
+        self.centre = None if dimensions is None else nn.BatchNorm1d(dimensions, affine=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        embeddings = super().forward(images)
+        return embeddings if self.centre is None else self.centre(embeddings.float())
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         episodes, way, shot = support.shape[:3]
@@ -81,11 +91,14 @@ class MemoryNetwork(RuledNetwork):
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """tasks: episodes side by side, which share a memory; slots of a memory; margin between right and wrong."""
+    """tasks: episodes side by side, which share a memory; slots of a memory; margin between right and wrong; centred:
+    embeddings normalised over the images.
+    """
 
     tasks: int = 4
     slots: int = 256
     margin: float = 0.1
+    centred: bool = False
 
 
 @register("memory")
@@ -101,7 +114,8 @@ class WithMemory(Episodic):
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "slots=512")},
-        "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "slots=512")},
+        # Not centred, all photographs soon have the same embedding: the hardest wrong key is too hard to begin with.
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "slots=512", "centred=true")},
     }
 
     def __init__(self, given: Given) -> None:
@@ -112,8 +126,9 @@ class WithMemory(Episodic):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        slots = cls.options_in(given).slots
-        return {"name": "memory", "embedder": given.embedder, "slots": slots}
+        options = cls.options_in(given)
+        centred = {"dimensions": given.dimensions} if options.centred else {}
+        return {"name": "memory", "embedder": given.embedder, "slots": options.slots, **centred}
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         embeddings = self.embed(model, images)
