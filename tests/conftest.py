@@ -22,6 +22,9 @@ LONG = (
     "test_killed_five_times_it_ends_with_the_same_weights",
     "test_it_installs_into_a_clean_environment_and_works",
     "test_more_than_twice_chance[meta-lstm]",
+    "test_all_of_it_on_a_milvus_server",
+    "test_omniglot_end_to_end",
+    "test_stopped_by_ctrl_c_it_goes_on_where_it_was",
 )
 
 

@@ -75,7 +75,7 @@ def test_bad_options(tmp_path):
         work_off(runs(), tmp_path, tmp_path, seconds=-1)
 
 
-UPDATES = 600
+UPDATES = 300
 SCRIPT = """
 import sys
 from pathlib import Path
