@@ -36,10 +36,7 @@ TASKS = {
     },
 }
 Convolution = Callable[[Tensor, Tensor], Tensor]
-
-
-def grouped(values: Tensor, weight: Tensor) -> Tensor:
-    return nn.functional.conv2d(values, weight, padding=1)
+grouped: Convolution = learner.convolved
 
 
 def patches(values: Tensor, weight: Tensor) -> Tensor:
@@ -54,7 +51,7 @@ def patches(values: Tensor, weight: Tensor) -> Tensor:
 def update_by(convolution: Convolution, preset: str | None, channels: int, width: int) -> Callable[[], object]:
     """An update of MAML on images of noise, recorded as it is in training; call it to run it once more."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    settings = settings_for("maml", preset) if preset else settings_for("maml")
+    settings = settings_for("maml", preset)
     filters = int(settings.get("filters", 64))
     given = Given(
         {"name": "conv4", "in_channels": channels, "filters": filters},

@@ -1,12 +1,13 @@
 """One step of the meta-learner by hand, its batch norm, and what its gradient goes through."""
 
 import math
+from functools import reduce
 
 import pytest
 import torch
 from methods.made import made
 
-from rankshot.methods.meta_lstm import Updater, pre_processed
+from rankshot.methods.meta_lstm import Updater, moved, pre_processed
 
 
 def sigmoid(value):
@@ -113,7 +114,7 @@ def test_the_statistics_are_a_running_mean_over_the_steps():
         first = weights["network.0.0.weight"][0] if steps else model.learner.weights()["network.0.0.weight"]
         values.append(torch.nn.functional.conv2d(support, first, padding=1))
     model.steps = 3
-    mean, variance = (each[0] for each in model.learned(support[None], labels, 3)[1][0])
+    mean, variance = (each[0] for each in reduce(moved, model.learned(support[None], labels, 3)[1])[0])
     counts = (0.05 * 0.05, 0.95 * 0.05, 0.95)
     means, variances = zip(*((each.mean((0, 2, 3)), each.var((0, 2, 3), correction=0)) for each in values), strict=True)
     torch.testing.assert_close(mean, sum(count * each for count, each in zip(counts, means, strict=True)))

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import cub, folder, mini_imagenet, omniglot
 from .cache import root_of
-from .downloading import download_omniglot
+from .downloading import OMNIGLOT_MD5, download_omniglot
 from .image_set import ImageSet
 from .listing import Listing
 from .preparing import Told, prepare
@@ -160,22 +160,29 @@ def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Pa
     if not sources:
         raise FileNotFoundError(f"{name} is not prepared yet.\n{HOW[name]}")
     once = list(dict.fromkeys(path.resolve() for path in sources))
-    if name.startswith("cub"):
-        return cub.listing([open_tree(path) for path in once], name, **options)
-    found = _downloads_in(once)
-    tables = [(str(path), path.read_text(encoding="utf-8-sig")) for path in found if path.suffix == ".csv"]
-    trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
-    return omniglot.listing(trees, **options) if name == "omniglot" else mini_imagenet.listing(trees, tables, **options)
+    if name == "omniglot":
+        return omniglot.listing([open_tree(each) for path in once for each in _omniglot_zips(path)], **options)
+    if name == "mini-imagenet":
+        return _mini_imagenet(sources, options)
+    return cub.listing([open_tree(path) for path in once], name, **options)
 
 
-def _downloads_in(sources: Sequence[Path]) -> list[Path]:
+def _omniglot_zips(path: Path) -> list[Path]:
+    """Both, where they lie in a folder; else what was given."""
+    inside = [path / each for each in OMNIGLOT_MD5]
+    return inside if all(each.is_file() for each in inside) else [path]
+
+
+def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
     """Folders may hold the zips and the csv files, as people keep them."""
     found: list[Path] = []
-    for path in sources:
+    for path in dict.fromkeys(each.resolve() for each in sources):
         inside = sorted(each for each in path.iterdir() if each.suffix in ARCHIVES) if path.is_dir() else []
         has_images = any(each.suffix != ".csv" for each in inside)
         found += inside if has_images else [*inside, path]
-    return found
+    tables = [(str(path), path.read_text(encoding="utf-8-sig")) for path in found if path.suffix == ".csv"]
+    trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
+    return mini_imagenet.listing(trees, tables, **options)
 
 
 def _fingerprint(path: Path, options: dict[str, Any]) -> str:

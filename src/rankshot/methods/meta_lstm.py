@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import torch
@@ -69,8 +70,6 @@ class Updater(nn.Module):
 
 def moved(running: Statistics, newest: Statistics) -> Statistics:
     """The running mean of each layer's mean and variance, one step on."""
-    if not running:
-        return newest
     return [
         (torch.lerp(mean, new_mean, NEWEST), torch.lerp(variance, new_variance, NEWEST))
         for (mean, variance), (new_mean, new_variance) in zip(running, newest, strict=True)
@@ -91,8 +90,8 @@ class LearningNetwork(nn.Module):
         self.learner, self.updater = Learner(embedder, dimensions, way), Updater()
         self.most_ways, self.steps = way, steps
 
-    def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], Statistics]:
-        """Labelled images (T, S, C, H, W) of so many tasks -> each task's weights after all steps, and statistics.
+    def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], list[Statistics]]:
+        """Labelled images (T, S, C, H, W) of tasks -> each task's weights after all steps, and each step's statistics.
 
         The weights are differentiable, but for the gradients they were given.
         """
@@ -105,14 +104,14 @@ class LearningNetwork(nn.Module):
 
         theta = torch.cat([each.flatten() for each in first.values()]).repeat(len(support_x), 1)
         states = self.updater.start(theta.flatten())
-        running: Statistics = []
+        seen: list[Statistics] = []
         for _ in range(self.steps):
             gradient, (loss, statistics) = vmap(grad(lost, has_aux=True))(theta.detach(), support_x)
-            running = moved(running, statistics)
+            seen.append(statistics)
             of_each = loss[:, None].expand_as(theta).flatten()
             updated, states = self.updater(theta.flatten(), gradient.flatten(), of_each, states)
             theta = updated.view_as(theta)
-        return self._named(theta, first), running
+        return self._named(theta, first), seen
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         return self.answer_all(support_x[None], support_y, query_x[None])[0]
@@ -124,8 +123,8 @@ class LearningNetwork(nn.Module):
             return self.learner.logits(weights, images, way, known=statistics)[0]
 
         with torch.no_grad():
-            weights, statistics = self.learned(support_x, support_y, way)
-            answers: Tensor = vmap(logits)(weights, query_x, statistics)
+            weights, seen = self.learned(support_x, support_y, way)
+            answers: Tensor = vmap(logits)(weights, query_x, reduce(moved, seen))
             return answers
 
     @staticmethod
