@@ -1,7 +1,7 @@
-"""What an update of MAML costs by how its convolutions are computed, whose weights every task has its own of.
+"""What an update of MAML costs by how the derivatives of its layers are computed, of which it needs the second too.
 
-`python -m benchmarks.adaptation` writes results/benchmarks/adaptation-cpu.json, or adaptation-cuda.json. Grouped is what
-torch makes of a convolution under `vmap`; patches is one matrix product a task. With the batches of the presets on a GPU,
+`python -m benchmarks.adaptation` writes results/benchmarks/adaptation-cpu.json, or adaptation-cuda.json: as torch
+derives them, and written out (methods/derivable.py). With the batches of the presets on a GPU,
 and with the usual ones of 28x28 images on a CPU.
 """
 
@@ -35,20 +35,22 @@ TASKS = {
         "omniglot-20-way-5-shot": ("omniglot-20-way-5-shot", 1, 28),
     },
 }
-Convolution = Callable[[Tensor, Tensor], Tensor]
-grouped: Convolution = learner.convolved
+Block = Callable[..., tuple[Tensor, tuple[Tensor, Tensor]]]
+written_out: Block = learner.block
 
 
-def patches(values: Tensor, weight: Tensor) -> Tensor:
-    """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W), of one task; under `vmap` a batch of matrix products."""
-    images, channels, height, width = values.shape
-    padded = nn.functional.pad(values, (1, 1, 1, 1)).transpose(0, 1)
-    shifted = [padded[:, :, row : row + height, column : column + width] for row in range(3) for column in range(3)]
-    columns = torch.stack(shifted, 1).reshape(9 * channels, images * height * width)
-    return (weight.flatten(1) @ columns).view(-1, images, height, width).transpose(0, 1)
+def as_torch_derives(
+    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: None = None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """The same block, as one writes it down."""
+    values = nn.functional.conv2d(values, filters, padding=1)
+    variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
+    factor = scale * (variance + eps).rsqrt()
+    normal = (values - mean[:, None, None]) * factor[:, None, None] + shift[:, None, None]
+    return nn.functional.relu(nn.functional.max_pool2d(normal, 2)), (mean, variance)
 
 
-def update_by(convolution: Convolution, preset: str | None, channels: int, width: int) -> Callable[[], object]:
+def update_by(block: Block, preset: str | None, channels: int, width: int) -> Callable[[], object]:
     """An update of MAML on images of noise, recorded as it is in training; call it to run it once more."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     settings = settings_for("maml", preset)
@@ -68,13 +70,13 @@ def update_by(convolution: Convolution, preset: str | None, channels: int, width
     optimiser = adam(model, method, 1e-3, device)
     batch = method.sampler(labels, given, SEED).draw(0), torch.zeros(given.batch_size, RANDOM_NUMBERS, device=device)
     step: Step | GraphedStep = Step(model, method, optimiser, images, labels, ())
-    learner.convolved = convolution
+    learner.block = block
     with repeatable():
         if device.type == "cuda":
             step = GraphedStep(step, live_tensors(model, method, optimiser), *batch)
 
     def run() -> float:
-        learner.convolved = convolution
+        learner.block = block
         with repeatable():
             return float(step(*batch)[0])  # waits for it
 
@@ -85,8 +87,8 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     results = circumstances(SEED)
     for name, task in TASKS[device].items():
-        ways: dict[str, Convolution] = {"grouped": grouped, "patches": patches}
-        contenders = {way: update_by(convolution, *task) for way, convolution in ways.items()}
+        ways: dict[str, Block] = {"as_torch_derives": as_torch_derives, "written_out": written_out}
+        contenders = {way: update_by(block, *task) for way, block in ways.items()}
         losses = [run() for run in contenders.values()]
         assert abs(losses[0] - losses[1]) < 1e-2 * abs(losses[0]), losses  # the same update, but for rounding
         seconds = interleaved(contenders, ROUNDS)

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from rankshot.models.conv4 import Conv4
 from rankshot.models.pretrained import build
 
+from .derivable import convolved, pooled
+
 Weights = Mapping[str, Tensor]
 Statistics = Sequence[tuple[Tensor, Tensor]]  # mean and variance of every layer
 
@@ -57,12 +59,9 @@ class Learner(nn.Module):
         found = []
         for place, eps in enumerate(self.eps):
             name = f"network.{place}"
-            values = convolved(values, weights[f"{name}.0.weight"])
-            values, statistics = normalised(
-                values, weights[f"{name}.1.weight"], weights[f"{name}.1.bias"], eps, known[place] if known else None
-            )
+            filters, scale, shift = (weights[f"{name}.{each}"] for each in ("0.weight", "1.weight", "1.bias"))
+            values, statistics = block(values, filters, scale, shift, eps, known[place] if known else None)
             found.append(statistics)
-            values = nn.functional.relu(nn.functional.max_pool2d(values, 2))
         values = values.flatten(1)
         if values.shape[1] != expected:
             height, width = images.shape[-2:]
@@ -71,16 +70,18 @@ class Learner(nn.Module):
         return logits, found
 
 
-def convolved(values: Tensor, weight: Tensor) -> Tensor:
-    """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W)."""
-    return nn.functional.conv2d(values, weight, padding=1)
-
-
-def normalised(
-    values: Tensor, weight: Tensor, bias: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
+def block(
+    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Batch norm by the statistics of these values, or by known ones; and the mean and variance of these values."""
-    variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
-    by_mean, by_variance = (mean, variance) if known is None else known
-    factor = weight * (by_variance + eps).rsqrt()
-    return (values - by_mean[:, None, None]) * factor[:, None, None] + bias[:, None, None], (mean, variance)
+    """Convolution, batch norm, maximum of 2 x 2, ReLU; and the mean and variance of the convolution's results.
+
+    The norm comes after the maximum, where there are a quarter as many values: a rising line does not change which one is
+    the largest. Where it falls, by a negative scale, scale and filters both change their sign.
+    """
+    sign = torch.where(scale < 0, -1.0, 1.0)
+    largest, mean, variance = pooled(convolved(values, filters * sign[:, None, None, None]))
+    by_mean, by_variance = (mean, variance) if known is None else (known[0] * sign, known[1])
+    factor = scale * sign * (by_variance + eps).rsqrt()
+    start = shift - by_mean * factor
+    normal = largest * factor[:, None, None] + start[:, None, None]
+    return nn.functional.relu(normal), (mean * sign, variance)

@@ -40,7 +40,7 @@ class AdaptingNetwork(nn.Module):
         weights = self.learner.weights()
         for _ in range(steps):
             gradients = grad(lost)({name: each.detach() for name, each in weights.items()} if first_order else weights)
-            weights = {name: each - self.rate * gradients[name] for name, each in weights.items()}
+            weights = {name: each.add(gradients[name], alpha=-self.rate) for name, each in weights.items()}
         return weights
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:

@@ -1,0 +1,180 @@
+"""Layers for gradients of gradients: their derivatives written out, as the few operations that they are.
+
+What torch derives by itself is the same, with twice the memory traffic and in more steps (`benchmarks/adaptation.py`).
+Under `torch.func.vmap` the channels of all tasks lie beside one another all the way, so that nothing is rearranged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+PADDING = 1  # of filters of 3 x 3
+
+
+def convolved(values: Tensor, filters: Tensor) -> Tensor:
+    """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W)."""
+    return _run(_Forth, values, filters)  # type: ignore[no-any-return]
+
+
+def pooled(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(B, C, H, W) -> the largest of every 2 x 2 (B, C, H // 2, W // 2); mean and variance of each channel (C,), (C,)."""
+    largest, _, mean, variance = _run(_Pooled, values)
+    return largest, mean, variance
+
+
+def _run(function: type[Function], *inputs: Any) -> Any:
+    return function.apply(*inputs)  # type: ignore[no-untyped-call]
+
+
+class _Bilinear(Function):
+    """A convolution is linear in its values and in its filters. So are its two gradients in what they are made of, and
+    their gradients are the same three operations again: those of any order are."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        context.save_for_backward(*inputs)
+
+
+class _Forth(_Bilinear):
+    """values, filters -> results."""
+
+    @staticmethod
+    def forward(values: Tensor, filters: Tensor) -> Tensor:
+        return nn.functional.conv2d(values, filters, padding=PADDING)
+
+    @staticmethod
+    def backward(context: Any, results: Tensor) -> Any:
+        values, filters = context.saved_tensors
+        return _asked_for(context, lambda: _run(_Back, results, filters), lambda: _run(_Across, values, results))
+
+
+class _Back(_Bilinear):
+    """results, filters -> values."""
+
+    @staticmethod
+    def forward(results: Tensor, filters: Tensor) -> Tensor:
+        return nn.functional.conv_transpose2d(results, filters, padding=PADDING)
+
+    @staticmethod
+    def backward(context: Any, values: Tensor) -> Any:
+        results, filters = context.saved_tensors
+        return _asked_for(context, lambda: _run(_Forth, values, filters), lambda: _run(_Across, values, results))
+
+
+class _Across(_Bilinear):
+    """values, results -> filters."""
+
+    @staticmethod
+    def forward(values: Tensor, results: Tensor) -> Tensor:
+        filters = results.new_empty(results.shape[1], values.shape[1], 3, 3)
+        geometry = [1, 1], [PADDING, PADDING], [1, 1], False, [0, 0], 1
+        gradients = torch.ops.aten.convolution_backward(results, values, filters, None, *geometry, [False, True, False])
+        return gradients[1]  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(context: Any, filters: Tensor) -> Any:
+        values, results = context.saved_tensors
+        return _asked_for(context, lambda: _run(_Back, results, filters), lambda: _run(_Forth, values, filters))
+
+
+def _asked_for(context: Any, *gradients: Callable[[], Tensor]) -> tuple[Tensor | None, ...]:
+    """Nobody asks for those of the images, which are the largest."""
+    return tuple(each() if asked else None for each, asked in zip(gradients, context.needs_input_grad, strict=True))
+
+
+class _Pooled(Function):
+    """values -> the largest of every 2 x 2, where they lie, mean and variance of each channel."""
+
+    @staticmethod
+    def forward(values: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        largest, places = nn.functional.max_pool2d(values, 2, return_indices=True)
+        variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
+        return largest, places, mean, variance
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple[Tensor], output: tuple[Tensor, ...]) -> None:
+        _, places, mean, _ = output
+        context.mark_non_differentiable(places)
+        context.save_for_backward(*inputs, places, mean)
+
+    @staticmethod
+    def backward(context: Any, largest: Tensor, _: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+        values, places, centre = context.saved_tensors
+        count = values.numel() // values.shape[1]
+        slope = variance * (2 / count)
+        start = mean / count - slope * centre
+        return _run(_Placed, values, slope, start, largest, places)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def vmap(info: Any, dimensions: Any, *inputs: Tensor) -> Any:
+        return _side_by_side(_Pooled, info, dimensions, *inputs)
+
+
+class _Placed(Function):
+    """values, a line for each channel, and one more for every 2 x 2 -> the values on the line, and these added in place."""
+
+    @staticmethod
+    def forward(values: Tensor, slope: Tensor, start: Tensor, more: Tensor, places: Tensor) -> Tensor:
+        line = torch.addcmul(start[:, None, None], slope[:, None, None], values)
+        line.flatten(2).scatter_add_(2, places.flatten(2), more.flatten(2))
+        return line
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        values, slope, _, _, places = inputs
+        context.save_for_backward(values, slope, places)
+
+    @staticmethod
+    def backward(context: Any, line: Tensor) -> tuple[Tensor | None, ...]:
+        values, slope, places = context.saved_tensors
+        every = (0, 2, 3)
+        return line * slope[:, None, None], (line * values).sum(every), line.sum(every), _run(_Picked, line, places), None
+
+    @staticmethod
+    def vmap(info: Any, dimensions: Any, *inputs: Tensor) -> Any:
+        return _side_by_side(_Placed, info, dimensions, *inputs)
+
+
+class _Picked(Function):
+    """values -> those at the places."""
+
+    @staticmethod
+    def forward(values: Tensor, places: Tensor) -> Tensor:
+        return values.flatten(2).gather(2, places.flatten(2)).view(places.shape)
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        context.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(context: Any, picked: Tensor) -> tuple[Tensor, None]:
+        values, places = context.saved_tensors
+        flat = values.new_zeros(values.shape[1])
+        return _run(_Placed, values, flat, flat, picked, places), None
+
+    @staticmethod
+    def vmap(info: Any, dimensions: Any, *inputs: Tensor) -> Any:
+        return _side_by_side(_Picked, info, dimensions, *inputs)
+
+
+def _side_by_side(function: type[Function], info: Any, dimensions: Any, *inputs: Tensor) -> Any:
+    """`vmap` of what treats every channel alike: as if the channels of all tasks were those of one."""
+    tasks = info.batch_size
+
+    def together(each: Tensor, dimension: int | None) -> Tensor:
+        each = each.expand(tasks, *each.shape) if dimension is None else each.movedim(dimension, 0)
+        return each.flatten(0, 1) if each.ndim == 2 else each.movedim(0, 1).flatten(1, 2)
+
+    def apart(each: Tensor) -> tuple[Tensor, int]:
+        place = 0 if each.ndim == 1 else 1
+        return each.unflatten(place, (tasks, -1)), place  # type: ignore[no-untyped-call]
+
+    outputs = _run(function, *map(together, inputs, dimensions))
+    return tuple(zip(*map(apart, outputs), strict=True)) if isinstance(outputs, tuple) else apart(outputs)
