@@ -30,7 +30,7 @@ def _seed():
     torch.manual_seed(0)
 
 
-@pytest.mark.parametrize("function, shapes", [(convolved, [(2, 2, 4, 5), (3, 2, 3, 3)]), (pooled, [(2, 2, 4, 5)])])
+@pytest.mark.parametrize(("function", "shapes"), [(convolved, [(2, 2, 4, 5), (3, 2, 3, 3)]), (pooled, [(2, 2, 4, 5)])])
 def test_derivatives(function, shapes):
     inputs = [drawn(*shape) for shape in shapes]
     assert gradcheck(function, inputs)
@@ -42,7 +42,8 @@ def test_derivatives(function, shapes):
 def test_block(size, is_known):
     """Scales of both signs: where one is negative, the norm must not turn a smallest value into a largest."""
     inputs = drawn(3, 2, *size), drawn(5, 2, 3, 3), drawn(5), drawn(5)
-    assert (inputs[2] < 0).any() and (inputs[2] > 0).any()
+    assert (inputs[2] < 0).any()
+    assert (inputs[2] > 0).any()
     known = (torch.randn(5, dtype=torch.float64), torch.rand(5, dtype=torch.float64)) if is_known else None
     found = [function(*inputs, EPS, known) for function in (block, plain_block)]
     torch.testing.assert_close(*found)
