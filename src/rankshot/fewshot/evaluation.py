@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from .episodes import draw_episodes
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
 
-AT_ONCE = 2**23  # similarities of one chunk of episodes
+AT_ONCE = {"cpu": 2**23, "cuda": 2**26}  # similarities of one chunk of episodes
 PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**22}  # of images embedded together, by a network of 64 filters
 KEPT_ON_DEVICE = 2**33  # bytes of images
 MOST_EPISODES = 1_000_000
@@ -108,7 +108,7 @@ def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module
     per_episode = images**2
     if isinstance(model, Ruling):  # its rule may do anything with the embeddings
         per_episode = max(per_episode, 2 * images * embeddings.shape[1])
-    chunks = torch.split(drawn.to(embeddings.device), max(1, AT_ONCE // per_episode))
+    chunks = torch.split(drawn.to(embeddings.device), max(1, _at_once(AT_ONCE, embeddings.device) // per_episode))
     return torch.cat([_values(embeddings[some], task, model) for some in chunks]).cpu()
 
 
@@ -155,7 +155,7 @@ def _in_fewer(parts: Iterable[Tensor]) -> Iterator[Tensor]:
     held: list[Tensor] = []
     for part in parts:
         held.append(part)
-        if sum(each.numel() for each in held) >= AT_ONCE:
+        if sum(each.numel() for each in held) >= _at_once(AT_ONCE, part.device):
             yield torch.cat(held)
             held = []
     if held:
@@ -189,8 +189,12 @@ def _device_of(model: object) -> torch.device:
     return torch.device("cpu") if parameter is None else parameter.device
 
 
+def _at_once(most: Mapping[str, int], device: torch.device) -> int:
+    return most.get(device.type, most["cpu"])
+
+
 def _images_at_once(model: object, pixels: Tensor) -> int:
-    most = PIXELS_AT_ONCE.get(_device_of(model).type, PIXELS_AT_ONCE["cpu"])
+    most = _at_once(PIXELS_AT_ONCE, _device_of(model))
     kernels = [each for each in model.parameters() if each.dim() == 4] if isinstance(model, nn.Module) else []
     filters = max([64, *(len(each) for each in kernels)])
     return max(1, 64 * most // filters // (pixels.shape[2] * pixels.shape[3]))

@@ -38,13 +38,15 @@ class Memory(NamedTuple):
         cosines = queries @ self.keys.mT
         return cosines.masked_fill((self.values == EMPTY)[:, None], -2.0)
 
-    def written(self, keys: Tensor, values: Tensor) -> Memory:
+    def written(self, keys: Tensor, values: Tensor, similarities: Tensor | None = None) -> Memory:
         """The memory after T images at once, of as many different values: (E, T, D) of length 1 and (E, T).
 
         A nearest key of the right value is drawn half way towards the image; else the image takes the oldest slot, the
         second such image the second oldest, and so on: no two write to the same slot, if there are T of them.
+
+        similarities   of the keys, where they are known already
         """
-        nearest = self.similarities(keys).argmax(-1)
+        nearest = (self.similarities(keys) if similarities is None else similarities).argmax(-1)
         is_right = self.values.gather(1, nearest) == values
         at_slot = torch.arange(self.keys.shape[1], device=keys.device)
         is_taken = ((nearest[..., None] == at_slot) & is_right[..., None]).any(1)
@@ -137,24 +139,32 @@ class WithMemory(Episodic):
             return self.lost(unit, labels.view(-1, self.per_class)[:, 0]), embeddings
 
     def lost(self, unit: Tensor, classes: Tensor) -> Tensor:
-        """(tasks, images, D), one of each class, then the next of each, and (tasks * way,) which classes these are -> ().
+        """(tasks, images, D), one of each class, then the next of each; (tasks * way,), which classes these are -> ()."""
+        right, wrong, there = self.nearest_keys(unit.detach(), classes)
+        missing = (self.options.margin + (unit * (wrong - right)).sum(-1)).clamp(min=0)
+        mean: Tensor = missing.where(there, 0.0).sum() / there.sum().clamp(min=1)
+        return mean
 
-        Keys in memory have no gradient. Where two episodes have a class in common, the keys that it has from the other one
-        are neither right nor wrong: to push them away would be to unlearn the class.
+    def nearest_keys(self, unit: Tensor, classes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """For every image in its turn, the nearest right key in memory and the nearest wrong one, (tasks, images, D) each;
+        and whether there are both, (tasks, images).
+
+        Where two episodes have a class in common, the keys that it has from the other one are neither right nor wrong: to
+        push them away would be to unlearn the class.
         """
         steps = unit.transpose(0, 1)
-        memory = Memory.empty(1, min(self.options.slots, self.tasks * len(steps)), unit.detach())
-        first = self.way * torch.arange(self.tasks, device=unit.device)  # value of a task's first class
+        memory = Memory.empty(1, min(self.options.slots, self.tasks * len(steps)), unit)
+        values = torch.arange(self.tasks * self.way, device=unit.device).view(self.tasks, self.way)
         class_of = torch.cat([classes, classes.new_full((1,), EMPTY)])  # by value, of which EMPTY is the last
-        total, counted = unit.new_zeros(()), unit.new_zeros(())
+        found = []
         for place, images in enumerate(steps):
-            value = first + place % self.way
-            similarities = memory.similarities(images[None]).squeeze(0)
-            is_right = memory.values == value[:, None]
-            right = similarities.masked_fill(~is_right, -2.0).amax(-1)
-            wrong = similarities.masked_fill(class_of[memory.values] == class_of[value][:, None], -2.0).amax(-1)
-            there = (right > -2) & (wrong > -2)
-            total = total + (self.options.margin + wrong - right).clamp(min=0).where(there, 0.0).sum()
-            counted = counted + there.sum()
-            memory = memory.written(images[None].detach(), value[None])
-        return total / counted.clamp(min=1)
+            value = values[:, place % self.way]
+            similarities = memory.similarities(images[None])
+            right = similarities[0].masked_fill(memory.values != value[:, None], -2.0).max(-1)
+            is_same = class_of[memory.values] == class_of[value][:, None]
+            wrong = similarities[0].masked_fill(is_same, -2.0).max(-1)
+            there = (right.values > -2) & (wrong.values > -2)
+            found.append((memory.keys[0, right.indices], memory.keys[0, wrong.indices], there))
+            memory = memory.written(images[None], value[None], similarities)
+        right_keys, wrong_keys, is_there = (torch.stack(each, 1) for each in zip(*found, strict=True))
+        return right_keys, wrong_keys, is_there
