@@ -298,6 +298,21 @@ def cost_of_systems() -> str:
     )
 
 
+def cost_of_adaptation() -> str:
+    """An update of MAML, by how the derivatives of its layers are computed."""
+    rows, told = [], []
+    for path in sorted(FOLDER.glob("adaptation-*.json")):
+        r = json.loads(path.read_text())
+        told.append(f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
+        for name, found in r.items():
+            if isinstance(found, dict):
+                derived, written = (1000 * found["seconds_an_update"][way] for way in ("as_torch_derives", "written_out"))
+                where = f"{name}, {r['processor']}"
+                rows.append([where, f"{derived:.1f} ms", f"{written:.1f} ms", f"**{derived / written:.2f}x**"])
+    told_at = f"`python -m benchmarks.adaptation`, measured on {'; '.join(told)}."
+    return f"{told_at}\n\n{table(['batches of', 'as torch derives them', 'written out', 'ratio'], rows)}"
+
+
 def options_of_systems() -> str:
     """What --options and --preset take, by every system."""
     rows = [
@@ -320,6 +335,7 @@ SECTIONS = {
     "systems_omniglot": lambda: of_systems("omniglot"),
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),
     "systems_cost": cost_of_systems,
+    "systems_adaptation": cost_of_adaptation,
     "ready": ready,
     "speed": speed,
     "trials_omniglot": lambda: trials_table(ROOT / "results", "omniglot"),

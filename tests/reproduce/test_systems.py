@@ -85,8 +85,13 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
         place = tmp_path / "omniglot" / "systems" / label
         place.mkdir(parents=True)
         tasks = {task.replace("_", " ").replace("x", "-"): {"mean": mean, "interval": 0.0} for task, mean in values.items()}
-        config = {"updates": 6000 if "way" in label else 15000}
-        content = {"config": config, "curve": [], "test": {"running": tasks, "batch": tasks}}
+        config = {"updates": 6000, "schedule": "cosine"} if "way" in label else {"updates": 15000, "schedule": "constant"}
+        content = {
+            "name": f"omniglot/systems/{label}/0",
+            "config": config,
+            "curve": [],
+            "test": {"running": tasks, "batch": tasks},
+        }
         (place / "0.json").write_text(json.dumps(content))
 
     assert systems_table(tmp_path, "omniglot", "running") is None
@@ -96,7 +101,8 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
     table = systems_table(tmp_path, "omniglot", "running")
     assert "| MAML, as published | 98.7 | 95.8 | 99.9 | 98.9 | – | – |" in table
     assert "| MAML, here | 90.0 | 80.0 | 95.0 | – | – | – |" in table
-    assert "MAML was trained for 6,000 to 15,000 of its paper's 60,000 updates." in table
+    told = "6,000 to 15,000 of its paper's 60,000 updates, at a rate that falls to 0 in maml-20-way."
+    assert f"MAML was trained for {told}" in table
     assert "from what is published: MAML by -8.7 (1-shot 5-way), MAML by -15.8 (1-shot 20-way), MAML by -4.9 (5-s" in table
     assert "Still to be run: map-dlm, map-ssvm, siamese, nearest," in table
     assert ", prototypical-5-shot, maml-20-way-5-shot, meta-lstm," in table

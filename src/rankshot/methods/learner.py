@@ -78,7 +78,7 @@ def block(
     The norm comes after the maximum, where there are a quarter as many values: a rising line does not change which one is
     the largest. Where it falls, by a negative scale, scale and filters both change their sign.
     """
-    sign = torch.where(scale < 0, -1.0, 1.0)
+    sign = torch.copysign(scale.new_ones(()), scale.detach())
     largest, mean, variance = pooled(convolved(values, filters * sign[:, None, None, None]))
     by_mean, by_variance = (mean, variance) if known is None else (known[0] * sign, known[1])
     factor = scale * sign * (by_variance + eps).rsqrt()
