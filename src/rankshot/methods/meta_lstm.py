@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
@@ -68,6 +68,21 @@ class Updater(nn.Module):
         return forget.squeeze(-1) * theta - enter.squeeze(-1) * gradient, (state, cell, forget, enter)
 
 
+def for_each(tasks: int, function: Callable[..., Any], *inputs: Any) -> Any:
+    """What a function says to each task, of inputs (T, …) however nested: `vmap`, which a single task has no need of."""
+    if tasks > 1:
+        return vmap(function)(*inputs)
+    return _mapped(lambda each: each[None], function(*_mapped(lambda each: each[0], inputs)))
+
+
+def _mapped(change: Callable[[Tensor], Tensor], nested: Any) -> Any:
+    if isinstance(nested, Tensor):
+        return change(nested)
+    if isinstance(nested, Mapping):
+        return {name: _mapped(change, each) for name, each in nested.items()}
+    return type(nested)(_mapped(change, each) for each in nested)
+
+
 def moved(running: Statistics, newest: Statistics) -> Statistics:
     """The running mean of each layer's mean and variance, one step on."""
     return [
@@ -98,7 +113,7 @@ class LearningNetwork(nn.Module):
         first = self.learner.weights()
 
         def lost(theta: Tensor, images: Tensor) -> tuple[Tensor, tuple[Tensor, list[tuple[Tensor, Tensor]]]]:
-            logits, statistics = self.learner.logits(self._named(theta, first), images, way)
+            logits, statistics = self.learner.logits(self._named(theta, first), images, way, derived_twice=False)
             loss = nn.functional.cross_entropy(logits, support_y)
             return loss, (loss, statistics)
 
@@ -106,7 +121,7 @@ class LearningNetwork(nn.Module):
         states = self.updater.start(theta.flatten())
         seen: list[Statistics] = []
         for _ in range(self.steps):
-            gradient, (loss, statistics) = vmap(grad(lost, has_aux=True))(theta.detach(), support_x)
+            gradient, (loss, statistics) = for_each(len(theta), grad(lost, has_aux=True), theta.detach(), support_x)
             seen.append(statistics)
             of_each = loss[:, None].expand_as(theta).flatten()
             updated, states = self.updater(theta.flatten(), gradient.flatten(), of_each, states)
@@ -120,11 +135,11 @@ class LearningNetwork(nn.Module):
         way = self.learner.way_of(support_y)
 
         def logits(weights: Weights, images: Tensor, statistics: Statistics) -> Tensor:
-            return self.learner.logits(weights, images, way, known=statistics)[0]
+            return self.learner.logits(weights, images, way, statistics, derived_twice=False)[0]
 
         with torch.no_grad():
             weights, seen = self.learned(support_x, support_y, way)
-            answers: Tensor = vmap(logits)(weights, query_x, reduce(moved, seen))
+            answers: Tensor = for_each(len(query_x), logits, weights, query_x, reduce(moved, seen))
             return answers
 
     @staticmethod
@@ -178,6 +193,6 @@ class MetaLSTM(Episodic):
         weights, _ = model.learned(support.flatten(1, 2), of_support, self.way)
 
         def logits(weights: Weights, images: Tensor) -> Tensor:
-            return model.learner.logits(weights, images, self.way)[0]
+            return model.learner.logits(weights, images, self.way, derived_twice=False)[0]
 
-        return self.cross_entropy(vmap(logits)(weights, queries.flatten(1, 2))), None
+        return self.cross_entropy(for_each(len(queries), logits, weights, queries.flatten(1, 2))), None
