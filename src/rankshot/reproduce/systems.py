@@ -26,7 +26,7 @@ FEWER: dict[str, dict[str, dict[str, Any]]] = {
         "omniglot": {"updates": 30_000},
         "omniglot-5-shot": {"updates": 8_000},
         "omniglot-20-way": {"updates": 15_000, "schedule": "cosine"},
-        "omniglot-20-way-5-shot": {"updates": 6_000, "schedule": "cosine"},
+        "omniglot-20-way-5-shot": {"updates": 4_000, "schedule": "cosine"},
         "mini-imagenet": {"updates": 15_000, "schedule": "cosine"},
         "mini-imagenet-5-shot": {"updates": 15_000, "schedule": "cosine"},
     },
