@@ -155,3 +155,26 @@ def test_on_any_device(model, images, device):
 def test_it_prints_as_a_person_would_read_it(model, images):
     (result,) = evaluate(model, images, TASKS[:1], episodes=5)
     assert str(result) == f"1-shot 5-way: {100 * result.mean:.2f} ± {100 * result.interval:.2f} %"
+
+
+@pytest.mark.parametrize(("held", "at_once"), [(0, 6), (2**25, 4), (2**30, 1)])
+def test_episodes_at_once_of_who_holds_much_of_each(images, held, at_once):
+    """Half a gigabyte of numbers on a CPU, or what a single episode takes."""
+    asked = []
+
+    class First:
+        held_an_episode = held
+
+        def answer_all(self, support_x, support_y, query_x):
+            asked.append(len(support_x))
+            return torch.eye(5)[torch.zeros(query_x.shape[:2], dtype=torch.long)]
+
+        def answer(self, support_x, support_y, query_x):
+            return self.answer_all(support_x[None], support_y, query_x[None])[0]
+
+    (found,) = evaluate(First(), images, TASKS[:1], episodes=6)
+    assert max(asked) == at_once
+    assert sum(asked) == 6
+    assert found.values.tolist() == pytest.approx([0.2] * 6)
+    with pytest.raises(ValueError, match="unknown norm .nonsense."):
+        evaluate(First(), images, TASKS[:1], episodes=6, norm="nonsense")

@@ -13,3 +13,13 @@ def test_derivatives(function, shapes):
     inputs = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     assert gradcheck(function, inputs)
     assert gradgradcheck(function, inputs)
+
+
+def test_values_that_lie_in_another_order():
+    values = torch.randn(4, 2, 6, 8, dtype=torch.float64, requires_grad=True)
+    for other in (values.transpose(2, 3), values.contiguous(memory_format=torch.channels_last)):
+        found, expected = (
+            torch.autograd.grad(pool(other).pow(2).sum(), values, retain_graph=True)[0]
+            for pool in (lambda each: pooled(each)[0], lambda each: torch.nn.functional.max_pool2d(each, 2))
+        )
+        torch.testing.assert_close(found, expected)

@@ -124,9 +124,19 @@ def test_the_learner_is_conv4_with_a_layer_on_top(size):
 
 def test_images_of_another_shape():
     model, _, _ = system_and_batch()
-    for shape, complaint in (((3, 1, 32, 32), "another size than 32x32"), ((3, 2, 16, 16), "1 channels, got 2")):
+    for shape, complaint in (
+        ((3, 1, 32, 32), "another size than 32x32"),
+        ((3, 2, 16, 16), "1 channels, got 2"),
+        ((3, 1, 15, 16), "at least 16x16 pixels, got 15x16"),
+    ):
         with pytest.raises(ValueError, match=complaint):
             model.answer(torch.rand(shape).double(), torch.arange(3), torch.rand(shape).double())
+
+
+def test_it_has_no_embeddings():
+    model, _, images = system_and_batch()
+    with pytest.raises(ValueError, match="has no embeddings: ask its `answer`"):
+        model(images)
 
 
 def test_only_conv4_can_be_learned_anew():

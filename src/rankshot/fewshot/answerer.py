@@ -32,7 +32,9 @@ class Answerer(Protocol):
 
 @runtime_checkable
 class AnswererOfMany(Answerer, Protocol):
-    """Answers several episodes at once, which a GPU does much faster."""
+    """Answers several episodes at once, which a GPU does much faster. One that holds many numbers for each of them, beside
+    the images, tells how many (`held_an_episode`), so that it is not given too many.
+    """
 
     def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         """(E, S, C, H, W), the labels (S,) that all episodes share, (E, Q, C, H, W) -> (E, Q, way)."""

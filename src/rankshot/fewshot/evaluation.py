@@ -20,6 +20,7 @@ from .tasks import Classification, Retrieval, Task
 
 AT_ONCE = {"cpu": 2**23, "cuda": 2**26}  # similarities of one chunk of episodes
 PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**22}  # of images embedded together, by a network of 64 filters
+HELD_AT_ONCE = {"cpu": 2**27, "cuda": 2**31}  # numbers that an `AnswererOfMany` holds beside the images
 KEPT_ON_DEVICE = 2**33  # bytes of images
 MOST_EPISODES = 1_000_000
 
@@ -67,6 +68,7 @@ def evaluate(
     pixels  the images where the model is, as `pixels_for` has them; for who evaluates again and again
     """
     check_episodes(episodes)
+    check_norm(norm)
     labels = torch.from_numpy(np.asarray(images.labels))
     drawn = [draw_episodes(labels, task, episodes, seed) for task in tasks]
     pixels = pixels_for(model, images) if pixels is None else pixels
@@ -75,7 +77,6 @@ def evaluate(
     if norm == "batch":
         pairs = zip(tasks, drawn, strict=True)
         return [Result(task, _in_groups(model, pixels, task, each)) for task, each in pairs]
-    check_norm(norm)
     embeddings = _embedded(model, pixels, torch.arange(len(images)))
     return [Result(task, _all_at_once(embeddings, task, each, model)) for task, each in zip(tasks, drawn, strict=True)]
 
@@ -151,11 +152,15 @@ def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor) -> T
 
 
 def _in_fewer(parts: Iterable[Tensor]) -> Iterator[Tensor]:
-    """The same in larger parts: images are embedded a few episodes at a time, but a rule may take no longer for many."""
+    """The same in larger parts: images are embedded a few episodes at a time, but a rule may take no longer for many.
+
+    parts   (episodes, way, per_class, D)
+    """
     held: list[Tensor] = []
     for part in parts:
         held.append(part)
-        if sum(each.numel() for each in held) >= _at_once(AT_ONCE, part.device):
+        images = part.shape[1] * part.shape[2]
+        if sum(map(len, held)) * images * max(images, part.shape[3]) >= _at_once(AT_ONCE, part.device):
             yield torch.cat(held)
             held = []
     if held:
@@ -175,7 +180,10 @@ def _answered(answerer: Answerer, pixels: Tensor, task: Task, drawn: Tensor) -> 
             return answerer.answer_all(support, labels, queries)
         return torch.stack([answerer.answer(one, labels, other) for one, other in zip(support, queries, strict=True)])
 
-    chunks = torch.split(drawn, max(1, _images_at_once(answerer, pixels) // (task.way * task.per_class)))
+    at_once = _images_at_once(answerer, pixels) // (task.way * task.per_class)
+    if held := getattr(answerer, "held_an_episode", 0):
+        at_once = min(at_once, _at_once(HELD_AT_ONCE, _device_of(answerer)) // held)
+    chunks = torch.split(drawn, max(1, at_once))
     return torch.cat([_accuracy(answers(some), task).cpu() for some in chunks])
 
 

@@ -122,8 +122,8 @@ class _Placed(Function):
 
     @staticmethod
     def forward(values: Tensor, slope: Tensor, start: Tensor, more: Tensor, places: Tensor) -> Tensor:
-        line = torch.addcmul(start[:, None, None], slope[:, None, None], values)
-        line.flatten(2).scatter_add_(2, places.flatten(2), more.flatten(2))
+        line = torch.addcmul(start[:, None, None], slope[:, None, None], values.contiguous())
+        line.flatten(2).scatter_add_(2, places.flatten(2), more.flatten(2))  # into the line: flat, it is no copy
         return line
 
     @staticmethod

@@ -15,6 +15,7 @@ from .derivable import convolved, pooled
 
 Weights = Mapping[str, Tensor]
 Statistics = Sequence[tuple[Tensor, Tensor]]  # mean and variance of every layer
+SMALLEST = 16  # pixels, of which four halvings leave one
 
 
 class Learner(nn.Module):
@@ -54,9 +55,12 @@ class Learner(nn.Module):
         derived_twice   gradients have gradients too; else it takes fewer steps
         """
         values = images
+        height, width = images.shape[-2:]
         channels, expected = weights["network.0.0.weight"].shape[1], weights["head.weight"].shape[1]
         if images.shape[-3] != channels:
             raise ValueError(f"this network was made for images of {channels} channels, got {images.shape[-3]}")
+        if min(height, width) < SMALLEST:
+            raise ValueError(f"images must be of at least {SMALLEST}x{SMALLEST} pixels, got {height}x{width}")
         found = []
         for place, eps in enumerate(self.eps):
             name = f"network.{place}"
@@ -66,10 +70,30 @@ class Learner(nn.Module):
             found.append(statistics)
         values = values.flatten(1)
         if values.shape[1] != expected:
-            height, width = images.shape[-2:]
             raise ValueError(f"this network was made for images of another size than {height}x{width}")
         logits = nn.functional.linear(values, weights["head.weight"][:way], weights["head.bias"][:way])
         return logits, found
+
+
+class LearningAnew(nn.Module):
+    """A network that learns every task anew, so it classifies and has no embeddings.
+
+    held  numbers that it holds of each weight while it learns a task
+    """
+
+    def __init__(self, learner: Learner, held: int) -> None:
+        super().__init__()
+        self.learner, self.most_ways = learner, learner.way
+        self.held_an_episode = held * sum(each.numel() for each in learner.parameters())
+
+    def forward(self, images: Tensor) -> Tensor:
+        raise ValueError("this network learns every task anew and has no embeddings: ask its `answer`")
+
+    def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        return self.answer_all(support_x[None], support_y, query_x[None])[0]
+
+    def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        raise NotImplementedError
 
 
 def block(

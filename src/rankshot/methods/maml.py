@@ -13,13 +13,13 @@ from torch.func import grad, vmap
 from rankshot.losses.checks import check_positive
 
 from .episodic import Episodic
-from .learner import Learner, Weights
+from .learner import Learner, LearningAnew, Weights
 from .method import Description, Given, register
 from .ruled import network
 
 
 @network("maml")
-class AdaptingNetwork(nn.Module):
+class AdaptingNetwork(LearningAnew):
     """Classifies with the weights that `steps` of gradient descent on the labelled images lead to.
 
     All images of a task are normalised by their own statistics, the labelled ones and the queries separately, as in the
@@ -27,9 +27,8 @@ class AdaptingNetwork(nn.Module):
     """
 
     def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, rate: float, steps: int) -> None:
-        super().__init__()
-        self.learner = Learner(embedder, dimensions, way)
-        self.most_ways, self.rate, self.steps = way, rate, steps
+        super().__init__(Learner(embedder, dimensions, way), held=10)
+        self.rate, self.steps = rate, steps
 
     def adapted(self, support_x: Tensor, support_y: Tensor, way: int, steps: int, *, first_order: bool = False) -> Weights:
         """The weights after so many steps; differentiable by those that they start from, unless `first_order`."""
@@ -42,9 +41,6 @@ class AdaptingNetwork(nn.Module):
             gradients = grad(lost)({name: each.detach() for name, each in weights.items()} if first_order else weights)
             weights = {name: each.add(gradients[name], alpha=-self.rate) for name, each in weights.items()}
         return weights
-
-    def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
-        return self.answer_all(support_x[None], support_y, query_x[None])[0]
 
     def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         way = self.learner.way_of(support_y)
@@ -132,7 +128,7 @@ class MAML(Episodic):
         }
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-        """All tasks of the batch at once, in float32: second derivatives are too small for less."""
+        """All tasks of the batch at once, not in bfloat16, which second derivatives are too small for."""
         assert isinstance(model, AdaptingNetwork)
         support, queries = self.split(images.contiguous())
         of_support, of_queries = (

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 
 from .episodic import Episodic
-from .learner import Learner, Statistics, Weights
+from .learner import Learner, LearningAnew, Statistics, Weights
 from .method import Description, Given, register
 from .ruled import network
 
@@ -92,7 +92,7 @@ def moved(running: Statistics, newest: Statistics) -> Statistics:
 
 
 @network("meta-lstm")
-class LearningNetwork(nn.Module):
+class LearningNetwork(LearningAnew):
     """Classifies with the weights that `steps` of the LSTM on the labelled images lead to.
 
     Batch norm as in the paper: the labelled images are normalised by their own statistics; at test the queries by the
@@ -101,9 +101,8 @@ class LearningNetwork(nn.Module):
     """
 
     def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, steps: int) -> None:
-        super().__init__()
-        self.learner, self.updater = Learner(embedder, dimensions, way), Updater()
-        self.most_ways, self.steps = way, steps
+        super().__init__(Learner(embedder, dimensions, way), held=10 * HIDDEN)
+        self.updater, self.steps = Updater(), steps
 
     def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], list[Statistics]]:
         """Labelled images (T, S, C, H, W) of tasks -> each task's weights after all steps, and each step's statistics.
@@ -127,9 +126,6 @@ class LearningNetwork(nn.Module):
             updated, states = self.updater(theta.flatten(), gradient.flatten(), of_each, states)
             theta = updated.view_as(theta)
         return self._named(theta, first), seen
-
-    def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
-        return self.answer_all(support_x[None], support_y, query_x[None])[0]
 
     def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         way = self.learner.way_of(support_y)
