@@ -9,8 +9,7 @@ from rankshot.training import TrainConfig, train
 
 CHANCE = 0.2
 OTHERS = {
-    "maml": {"filters": 8, "learning_rate": 0.01},  # these two take long
-    "meta-lstm": {"filters": 8},
+    "maml": {"learning_rate": 0.01},
     "baseline++": {"learning_rate": 0.01},  # cosines learn slowly
     "nearest": {"filters": 12},
     "matching": {"filters": 12},
