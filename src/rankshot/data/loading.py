@@ -163,7 +163,7 @@ def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Pa
     if name == "omniglot":
         return omniglot.listing([open_tree(each) for path in once for each in _omniglot_zips(path)], **options)
     if name == "mini-imagenet":
-        return _mini_imagenet(sources, options)
+        return _mini_imagenet(once, options)
     return cub.listing([open_tree(path) for path in once], name, **options)
 
 
@@ -176,7 +176,7 @@ def _omniglot_zips(path: Path) -> list[Path]:
 def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
     """Folders may hold the zips and the csv files, as people keep them."""
     found: list[Path] = []
-    for path in dict.fromkeys(each.resolve() for each in sources):
+    for path in sources:
         inside = sorted(each for each in path.iterdir() if each.suffix in ARCHIVES) if path.is_dir() else []
         has_images = any(each.suffix != ".csv" for each in inside)
         found += inside if has_images else [*inside, path]

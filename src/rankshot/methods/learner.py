@@ -8,14 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rankshot.models.conv4 import Conv4
+from rankshot.models.conv4 import SMALLEST, Conv4
 from rankshot.models.pretrained import build
 
 from .derivable import convolved, pooled
 
 Weights = Mapping[str, Tensor]
 Statistics = Sequence[tuple[Tensor, Tensor]]  # mean and variance of every layer
-SMALLEST = 16  # pixels, of which four halvings leave one
 
 
 class Learner(nn.Module):

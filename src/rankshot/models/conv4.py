@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from rankshot.kernels import kernels_work
 
+SMALLEST = 16  # pixels of a side, of which four halvings leave one
+
 
 class Conv4(nn.Sequential):
     """Four blocks of [3x3 convolution, batch norm, ReLU, 2x2 max-pool], then flattened: the embedding.
@@ -28,8 +30,9 @@ class Conv4(nn.Sequential):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
     def forward(self, images: Tensor) -> Tensor:
-        if images.dim() != 4 or min(images.shape[2:]) < 16:
-            raise ValueError(f"Conv4 takes images (B, C, H, W) of at least 16x16 pixels, got {tuple(images.shape)}")
+        if images.dim() != 4 or min(images.shape[2:]) < SMALLEST:
+            least = f"{SMALLEST}x{SMALLEST}"
+            raise ValueError(f"Conv4 takes images (B, C, H, W) of at least {least} pixels, got {tuple(images.shape)}")
         values = images.contiguous(memory_format=torch.channels_last)
         for part in self:
             values = part(values)
