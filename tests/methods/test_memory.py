@@ -4,11 +4,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from methods.made import EMBEDDER, made
+from methods.made import made
 
-from rankshot.methods import Given
 from rankshot.methods.memory import EMPTY, Memory
-from rankshot.models.pretrained import build
 
 
 class PlainMemory:
@@ -92,13 +90,13 @@ def test_classes_are_as_near_as_their_nearest_key():
 
 
 @pytest.mark.parametrize("in_common", [0, 1, 3])
-@pytest.mark.parametrize("slots", [7, 50])
-def test_the_loss_is_a_margin_between_right_and_wrong_keys(slots, in_common):
-    """Of two episodes that share a memory, from the images on; keys in the memory are taken as given.
+@pytest.mark.parametrize(("slots", "shared"), [(7, True), (50, True), (7, False)])
+def test_the_loss_is_a_margin_between_right_and_wrong_keys(slots, shared, in_common):
+    """Of two episodes, from the images on, that share a memory or not; keys in the memory are taken as given.
 
     Where they have classes in common, what is of the same class elsewhere is not wrong, nor is it right.
     """
-    model, method = made("memory", options=("tasks=2", "margin=0.3", f"slots={slots}"), batch_size=24)
+    model, method = made("memory", options=("tasks=2", "margin=0.3", f"slots={slots}", f"shared={shared}"), batch_size=24)
     assert model.slots == slots
     images = torch.rand(24, 1, 16, 16)
     classes = torch.tensor([10, 11, 12, *torch.arange(13 - in_common, 16 - in_common)])
@@ -106,38 +104,24 @@ def test_the_loss_is_a_margin_between_right_and_wrong_keys(slots, in_common):
     found = torch.autograd.grad(loss, embeddings)[0]
     given = embeddings.detach().requires_grad_()
     of_class = torch.nn.functional.normalize(given, dim=-1).view(2, 3, 4, -1)
-    plain, lost = PlainMemory(slots), []
+    memories = [PlainMemory(slots)] * 2 if shared else [PlainMemory(slots), PlainMemory(slots)]
+    lost = []
     for number in range(4):
         for label in range(3):
             together = []
-            for task in range(2):
+            for task, plain in enumerate(memories):
                 query, value = of_class[task, label, number], 3 * task + label
                 right = plain.nearest(query, lambda each, value=value: each == value)
                 wrong = plain.nearest(query, lambda each, value=value: classes[each] != classes[value])
                 if right is not None and wrong is not None:
                     lost.append((0.3 + wrong - right).clamp(min=0))
                 together.append((query.detach(), value))
-            plain.write(*together)
+            if shared:
+                memories[0].write(*together)
+            else:
+                for plain, image in zip(memories, together, strict=True):
+                    plain.write(image)
     expected = torch.stack(lost).mean()
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(found, torch.autograd.grad(expected, given)[0])
     assert expected > 0
-
-
-def test_centred_embeddings_cannot_become_the_same():
-    model, method = made("memory", options=("tasks=2", "centred=true"), batch_size=24)
-    for weights in model.embedder.parameters():
-        weights.data.mul_(1e-3)  # all images much alike
-    images = torch.rand(24, 1, 16, 16)
-    loss, embeddings = method.learn(model.train(), images, torch.arange(6).repeat_interleave(4))
-    plain = model.embedder.eval()(images)
-    assert torch.nn.functional.cosine_similarity(plain[:, None], plain, dim=-1).min() >= 0
-    torch.testing.assert_close(embeddings.mean(0), torch.zeros(4), atol=1e-5, rtol=0)
-    assert loss.isfinite()
-    model.eval()
-    model.centre.running_mean.copy_(torch.arange(4.0))
-    model.centre.running_var.fill_(4.0)
-    torch.testing.assert_close(model(images), (plain - torch.arange(4.0)) / 2, atol=1e-4, rtol=1e-4)
-    again = build(method.network(Given(EMBEDDER, 4, 10, 3, 24, {"options": ("tasks=2", "centred=true")})))
-    again.load_state_dict(model.state_dict())
-    torch.testing.assert_close(again.eval()(images), model(images))

@@ -63,22 +63,13 @@ class Memory(NamedTuple):
 
 @network("memory")
 class MemoryNetwork(RuledNetwork):
-    """Writes the labelled images into an empty memory, one by one; a class is as near as its nearest key.
+    """Writes the labelled images into an empty memory, one by one; a class is as near as its nearest key."""
 
-    dimensions  of the embeddings, where they are to be centred: each is normalised over the images, so that they cannot all
-                become the same
-    """
-
-    def __init__(self, embedder: Mapping[str, Any], slots: int = 256, dimensions: int | None = None) -> None:
+    def __init__(self, embedder: Mapping[str, Any], slots: int = 256) -> None:
         super().__init__(embedder)
         if slots < 1:
             raise ValueError(f"slots must be 1 or more, got {slots}")
         self.slots = slots
-        self.centre = None if dimensions is None else nn.BatchNorm1d(dimensions, affine=False)
-
-    def forward(self, images: Tensor) -> Tensor:
-        embeddings = super().forward(images)
-        return embeddings if self.centre is None else self.centre(embeddings.float())
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         episodes, way, shot = support.shape[:3]
@@ -93,20 +84,18 @@ class MemoryNetwork(RuledNetwork):
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """tasks: episodes side by side, which share a memory; slots of a memory; margin between right and wrong; centred:
-    embeddings normalised over the images.
-    """
+    """tasks: episodes side by side; slots of a memory; margin between right and wrong; shared: one memory for all tasks."""
 
     tasks: int = 4
     slots: int = 256
     margin: float = 0.1
-    centred: bool = False
+    shared: bool = True
 
 
 @register("memory")
 class WithMemory(Episodic):
     """One image of each episode after the other is looked up and written: the nearest right key is to beat the nearest
-    wrong one, also of the other episodes.
+    wrong one, also of the other episodes that share its memory.
 
     The authors make an update of every step of the episodes, at a learning rate of 1e-4 and with dropout; here an update is
     of whole episodes, with ten times the rate. An image whose class is not in the memory yet costs nothing.
@@ -116,21 +105,20 @@ class WithMemory(Episodic):
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "slots=512")},
-        # Not centred, all photographs soon have the same embedding: the hardest wrong key is too hard to begin with.
-        "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "slots=512", "centred=true")},
+        # In a memory of 80 classes the nearest wrong photograph is too near to begin with, and nothing is learned.
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "shared=false")},
     }
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
         check_positive("margin", self.options.margin)
-        if self.options.slots < self.tasks:
+        self.memories = 1 if self.options.shared else self.tasks
+        if self.options.slots < self.tasks // self.memories:
             raise ValueError(f"slots must be as many as the tasks that share them, {self.tasks}, got {self.options.slots}")
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        options = cls.options_in(given)
-        centred = {"dimensions": given.dimensions} if options.centred else {}
-        return {"name": "memory", "embedder": given.embedder, "slots": options.slots, **centred}
+        return {"name": "memory", "embedder": given.embedder, "slots": cls.options_in(given).slots}
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         embeddings = self.embed(model, images)
@@ -152,19 +140,21 @@ class WithMemory(Episodic):
         Where two episodes have a class in common, the keys that it has from the other one are neither right nor wrong: to
         push them away would be to unlearn the class.
         """
-        steps = unit.transpose(0, 1)
-        memory = Memory.empty(1, min(self.options.slots, self.tasks * len(steps)), unit)
-        values = torch.arange(self.tasks * self.way, device=unit.device).view(self.tasks, self.way)
+        tasks, length, dimensions = unit.shape
+        steps = unit.view(self.memories, -1, length, dimensions).unbind(2)
+        memory = Memory.empty(self.memories, min(self.options.slots, tasks // self.memories * length), unit)
+        values = torch.arange(tasks * self.way, device=unit.device).view(self.memories, -1, self.way)
         class_of = torch.cat([classes, classes.new_full((1,), EMPTY)])  # by value, of which EMPTY is the last
         found = []
         for place, images in enumerate(steps):
-            value = values[:, place % self.way]
-            similarities = memory.similarities(images[None])
-            right = similarities[0].masked_fill(memory.values != value[:, None], -2.0).max(-1)
-            is_same = class_of[memory.values] == class_of[value][:, None]
-            wrong = similarities[0].masked_fill(is_same, -2.0).max(-1)
+            value = values[..., place % self.way]
+            similarities = memory.similarities(images)
+            right = similarities.masked_fill(memory.values[:, None] != value[..., None], -2.0).max(-1)
+            is_same = class_of[memory.values][:, None] == class_of[value][..., None]
+            wrong = similarities.masked_fill(is_same, -2.0).max(-1)
             there = (right.values > -2) & (wrong.values > -2)
-            found.append((memory.keys[0, right.indices], memory.keys[0, wrong.indices], there))
-            memory = memory.written(images[None], value[None], similarities)
-        right_keys, wrong_keys, is_there = (torch.stack(each, 1) for each in zip(*found, strict=True))
+            keys = (memory.keys.take_along_dim(each.indices[..., None], 1) for each in (right, wrong))
+            found.append((*keys, there))
+            memory = memory.written(images, value, similarities)
+        right_keys, wrong_keys, is_there = (torch.stack(each, 2).flatten(0, 1) for each in zip(*found, strict=True))
         return right_keys, wrong_keys, is_there

@@ -25,11 +25,11 @@ FEWER: dict[str, dict[str, dict[str, Any]]] = {
     "maml": {
         "omniglot": {"updates": 30_000},
         "omniglot-5-shot": {"updates": 8_000},
-        "omniglot-20-way": {"updates": 15_000, "schedule": "cosine"},
+        "omniglot-20-way": {"updates": 10_000, "schedule": "cosine"},
         "omniglot-20-way-5-shot": {"updates": 4_000, "schedule": "cosine"},
         # and validates seldom, since it learns every episode anew
-        "mini-imagenet": {"updates": 15_000, "schedule": "cosine", "validate_every": 1_500},
-        "mini-imagenet-5-shot": {"updates": 15_000, "schedule": "cosine", "validate_every": 1_500},
+        "mini-imagenet": {"updates": 10_000, "schedule": "cosine", "validate_every": 1_000},
+        "mini-imagenet-5-shot": {"updates": 10_000, "schedule": "cosine", "validate_every": 1_000},
     },
     "meta-lstm": {
         "omniglot": {"updates": 6_000},
