@@ -12,8 +12,10 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_the_list(capsys, tmp_path):
-    assert main(["reproduce", "omniglot", "cub", "--list", "--results", str(tmp_path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    assert main(["reproduce", "omniglot", "cub", "--list", "--results", str(tmp_path / "none")]) == 0
+    told = capsys.readouterr()
+    assert told.err == f"there is no folder {tmp_path / 'none'} here\n"
+    lines = told.out.splitlines()
     assert lines[0].split() == ["omniglot/paper/map-dlm/0"]
     assert "cub/paper/siamese/2" in [line.strip() for line in lines]
     assert main(["reproduce", "cub", "--list", "--only", "*/siamese/*"]) == 0

@@ -35,7 +35,8 @@ def test_split_and_cross_entropy():
         ("meta-lstm", {"options": ("steps=0",)}, "steps must be 1 or more, got 0"),
         ("matching-fce", {"options": ("reads=0",)}, "reads must be 1 or more, got 0"),
         ("memory", {"options": ("slots=0",)}, "slots must be 1 or more, got 0"),
-        ("memory", {"options": ("slots=1", "tasks=2")}, "slots must be as many as the tasks that share them, 2, got 1"),
+        ("memory", {"options": ("slots=5", "tasks=2")}, "slots must be as many as the classes in a memory, 6, got 5"),
+        ("memory", {"options": ("slots=2", "tasks=2", "shared=false")}, "as the classes in a memory, 3, got 2"),
         ("matching", {"options": ("scale=-1",)}, "a network 'matching' cannot be made: scale must be above 0, got -1"),
     ],
 )

@@ -62,14 +62,16 @@ def test_options():
         system("maml").Options(), steps=3, rate=0.05, first_order=True
     )
     for told, complaint in (
-        ("shots=3", r"Prototypical has no option 'shots=3': there is shot=1"),
+        ("shots=3", r"prototypical has no option 'shots=3': there is shot=1"),
         ("shot", r"has no option 'shot': there is shot=1"),
         ("shot=many", r"option shot must be a whole number, got 'many'"),
     ):
         with pytest.raises(ValueError, match=complaint):
             options_of(system("prototypical"), [told])
-    with pytest.raises(ValueError, match="MapDLM has no option 'shot=1': there is none"):
+    with pytest.raises(ValueError, match="map-dlm has no option 'shot=1': there is none"):
         options_of(system("map-dlm"), ["shot=1"])
+    with pytest.raises(ValueError, match=r"memory has no option 'centred=true': there is tasks=4, .* shared=true"):
+        options_of(system("memory"), ["centred=true"])
     with pytest.raises(ValueError, match="option first_order must be true or false, got 'perhaps'"):
         options_of(system("maml"), ["first_order=perhaps"])
     with pytest.raises(ValueError, match="option rate must be a number, got 'fast'"):
@@ -165,9 +167,10 @@ PAPERS = {
     ("maml", "omniglot-20-way"): {"batch_classes": 20, "tasks": 16, "steps": 5, "rate": 0.1, "test_steps": 5},
     ("maml", "mini-imagenet"): {"tasks": 4, "steps": 5, "rate": 0.01, "test_steps": 10, "filters": 32, "updates": 60_000},
     ("maml", "mini-imagenet-5-shot"): {"tasks": 2, "shot": 5, "steps": 5, "rate": 0.01, "test_steps": 10, "filters": 32},
-    ("meta-lstm", "mini-imagenet"): {"batch_classes": 5, "batch_size": 80, "steps": 12, "filters": 32},
-    ("meta-lstm", "mini-imagenet-5-shot"): {"batch_size": 100, "shot": 5, "steps": 5, "filters": 32},
-    ("memory", "omniglot"): {"batch_classes": 5, "tasks": 16, "margin": 0.1, "batch_size": 480},
+    ("meta-lstm", "mini-imagenet"): {"batch_size": 80, "steps": 12, "filters": 32, "updates": 75_000},
+    ("meta-lstm", "mini-imagenet-5-shot"): {"batch_size": 100, "shot": 5, "steps": 5, "filters": 32, "updates": 50_000},
+    ("memory", "omniglot"): {"batch_classes": 5, "tasks": 16, "margin": 0.1, "batch_size": 480, "shared": True},
+    ("memory", "mini-imagenet"): {"batch_classes": 5, "tasks": 16, "margin": 0.1, "batch_size": 480, "shared": False},
     ("triplet", "omniglot"): {"margin": 0.2},
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -80,6 +81,8 @@ def main(arguments: Sequence[str]) -> int:
             none = f"no run of {' and '.join(names)} is called {options.only!r}: --list tells what there is"
             raise ValueError(f"there are no --systems runs of {' and '.join(names)}" if options.only == "*" else none)
         if options.list:
+            if not options.results.is_dir():
+                print(f"there is no folder {options.results} here", file=sys.stderr)
             for run in runs:
                 print(f"{'done' if result_of(run, options.results) else '    '}  {run.name}")
             return code

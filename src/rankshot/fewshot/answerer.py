@@ -51,10 +51,10 @@ class Ruling(Protocol):
 
 
 def can_answer(model: object, task: Task) -> bool:
-    """An `Answerer` only classifies, and perhaps no more than so many classes (`most_ways`)."""
-    if not isinstance(model, Answerer):
-        return True
-    return isinstance(task, Classification) and task.way <= getattr(model, "most_ways", task.way)
+    """An `Answerer` only classifies; and some classify among no more than so many classes (`most_ways`)."""
+    if not isinstance(task, Classification):
+        return not isinstance(model, Answerer)
+    return task.way <= getattr(model, "most_ways", task.way)
 
 
 class EmbeddingAnswerer(nn.Module):

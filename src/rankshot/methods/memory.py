@@ -69,10 +69,12 @@ class MemoryNetwork(RuledNetwork):
         super().__init__(embedder)
         if slots < 1:
             raise ValueError(f"slots must be 1 or more, got {slots}")
-        self.slots = slots
+        self.slots = self.most_ways = slots
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         episodes, way, shot = support.shape[:3]
+        if way > self.slots:
+            raise ValueError(f"a memory of {self.slots} slots cannot hold {way} classes")
         keys = unit_vectors(support).transpose(1, 2).flatten(1, 2)  # one image of each class, then the next of each
         memory = Memory.empty(episodes, min(self.slots, way * shot), keys)
         for place in range(way * shot):
@@ -105,7 +107,7 @@ class WithMemory(Episodic):
     settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "slots=512")},
-        # In a memory of 80 classes the nearest wrong photograph is too near to begin with, and nothing is learned.
+        # In one memory of 80 classes, the nearest wrong photograph is very near to begin with.
         "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "shared=false")},
     }
 
@@ -113,8 +115,9 @@ class WithMemory(Episodic):
         super().__init__(given)
         check_positive("margin", self.options.margin)
         self.memories = 1 if self.options.shared else self.tasks
-        if self.options.slots < self.tasks // self.memories:
-            raise ValueError(f"slots must be as many as the tasks that share them, {self.tasks}, got {self.options.slots}")
+        classes = self.way * self.tasks // self.memories
+        if self.options.slots < classes:  # a class would be overwritten before its next image comes
+            raise ValueError(f"slots must be as many as the classes in a memory, {classes}, got {self.options.slots}")
 
     @classmethod
     def network(cls, given: Given) -> Description:

@@ -165,8 +165,14 @@ class MetaLSTM(Episodic):
     presets: ClassVar[dict[str, dict[str, Any]]] = {
         "omniglot": {"batch_classes": 5, "batch_size": 80, "filters": 32},
         "omniglot-5-shot": {"batch_classes": 5, "batch_size": 100, "filters": 32, "options": ("shot=5", "steps=5")},
-        "mini-imagenet": {"batch_classes": 5, "batch_size": 80, "filters": 32},
-        "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "filters": 32, "options": ("shot=5", "steps=5")},
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 80, "filters": 32, "updates": 75_000},
+        "mini-imagenet-5-shot": {
+            "batch_classes": 5,
+            "batch_size": 100,
+            "filters": 32,
+            "options": ("shot=5", "steps=5"),
+            "updates": 50_000,
+        },
     }
 
     @classmethod

@@ -85,7 +85,7 @@ class Method(nn.Module):
     def __init__(self, given: Given) -> None:
         super().__init__()
         self.precision = torch.float32  # what the network computes in
-        name = next((name for name, each in SYSTEMS.items() if each is type(self)), type(self).__name__)
+        name = name_of(type(self))
         for setting, usual in BORROWED.items():
             if setting not in self.uses and (got := given.settings.get(setting, usual)) != usual:
                 if any(each.name == setting for each in fields(self.Options)):
@@ -173,6 +173,11 @@ def system(name: str) -> type[Method]:
     return SYSTEMS[name]
 
 
+def name_of(system: type[Method]) -> str:
+    """What a system is called where it is chosen."""
+    return next((name for name, each in SYSTEMS.items() if each is system), system.__name__)
+
+
 def settings_for(name: str, preset: str | None = None) -> dict[str, Any]:
     """What a training run by this method starts from; with `preset`, as the method's paper has it for that data.
 
@@ -201,16 +206,17 @@ def options_of(system: type[Method], told: Sequence[str]) -> Any:
         name, equals, text = each.partition("=")
         if not equals or name not in kinds:
             there = ", ".join(map(_told, fields(system.Options))) or "none"
-            raise ValueError(f"{system.__name__} has no option {each!r}: there is {there}")
+            raise ValueError(f"{name_of(system)} has no option {each!r}: there is {there}")
         chosen[name] = _read(name, text, kinds[name])
     try:
         return system.Options(**chosen)
     except TypeError as error:  # one without a default
-        raise ValueError(f"the options of {system.__name__}: {error}") from None
+        raise ValueError(f"the options of {name_of(system)}: {error}") from None
 
 
 def _told(option: Field[Any]) -> str:
-    return option.name if option.default is MISSING else f"{option.name}={option.default}"
+    default = str(option.default).lower() if isinstance(option.default, bool) else option.default
+    return option.name if option.default is MISSING else f"{option.name}={default}"
 
 
 def _read(name: str, text: str, kind: type) -> Any:

@@ -99,11 +99,16 @@ def updates_told(results: Path, name: str, method: str) -> str:
     """How long the runs of a system were, and how long its paper's are where that is known; whose rate fell to 0."""
     found = [record for label in presets(name, method) for record in runs_of(results, name, label)]
     made = sorted({record["config"]["updates"] for record in found})
-    asked = SYSTEMS[method].presets[name].get("updates")
+    settings = [SYSTEMS[method].presets[preset] for preset in presets(name, method).values()]
+    asked = sorted({each["updates"] for each in settings if "updates" in each})
     falling = [record["name"].split("/")[-2] for record in found if record["config"]["schedule"] == "cosine"]
-    told = f"{made[0]:,}" if len(made) == 1 else f"{made[0]:,} to {made[-1]:,}"
-    told = f"{told} of its paper's {asked:,}" if asked else told
+    told = f"{_range(made)} of its paper's {_range(asked)}" if asked else _range(made)
     return f"{told} updates" + (f", at a rate that falls to 0 in {', '.join(falling)}" if falling else "")
+
+
+def _range(numbers: Sequence[int]) -> str:
+    """Of sorted numbers."""
+    return f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
 
 
 def far_from_published(name: str, method: str, here: Sequence[float | None]) -> list[str]:
