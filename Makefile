@@ -39,6 +39,7 @@ pytest: setup
 bench: setup quickstart
 	$(BIN)/python -m benchmarks.quickstart
 	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.heap
 	$(BIN)/python -m benchmarks.run
 
 # Puts what was measured last into the documentation.

@@ -329,7 +329,31 @@ def options_of_systems() -> str:
     )
 
 
+def heap() -> str:
+    """Training on a CPU with freed memory given back, and kept."""
+    found = json.loads((FOLDER / "heap.json").read_text())
+    plain, kept = found["given_back"], found["kept"]
+    rows = [
+        [
+            name,
+            f"{1000 * each['seconds_an_update']:.0f} ms",
+            f"{each['faults_an_update']:,.0f}",
+            f"{each['peak_bytes'] / 2**20:.0f} MiB",
+        ]
+        for name, each in (("given back at once", plain), ("kept", kept))
+    ]
+    where = f"{found['processor']}, {found['threads']} threads, torch {found['torch']}, {found['date']}"
+    return "\n\n".join(
+        [
+            f"`python -m benchmarks.heap`, measured on {where}, commit {found['commit'][:10]}: "
+            f"**{plain['seconds_an_update'] / kept['seconds_an_update']:.2f}x**.",
+            table(["what an update frees is", "an update", "pages from the system", "most memory at once"], rows),
+        ]
+    )
+
+
 SECTIONS = {
+    "heap": heap,
     "paper": paper,
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),

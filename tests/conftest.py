@@ -1,4 +1,5 @@
-"""Shared by all tests: one thread a worker, the devices there are, and a place for data that is nobody's own."""
+"""Shared by all tests: one thread a worker, which keeps its memory; the devices there are; a place for data that is nobody's
+own."""
 
 import os
 import subprocess
@@ -11,7 +12,9 @@ import torch
 
 from rankshot import data
 from rankshot.methods.method import SYSTEMS, WHERE
+from rankshot.training.heap import keep_freed_memory
 
+keep_freed_memory()
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start, too
 

@@ -19,6 +19,7 @@ from rankshot.methods import SYSTEMS, load_systems, settings_for
 from rankshot.models.pretrained import CONFIG
 from rankshot.terminal import counting
 from rankshot.training import TrainConfig, train
+from rankshot.training.heap import keep_freed_memory
 from rankshot.training.loop import check_apart
 from rankshot.training.run_folder import is_run
 
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str]) -> int:
         settings = fitted(settings, given)
     if settings.init is not None and (report.can_be_asked(settings, "test") or report.can_be_asked(settings, "val")):
         print("a comparison with the weights that it begins with comes last, on top of the time told below")
+    keep_freed_memory()
     standing = train(settings, folder, resume=options.resume)
     if standing.update < settings.updates:
         again = shlex.join([*(f"--load={file}" for file in files), "--run", str(folder), "--resume"])
