@@ -1,5 +1,4 @@
-"""Shared by all tests: one thread a worker, which keeps its memory; the devices there are; a place for data that is nobody's
-own."""
+"""Shared by all tests: one thread a worker, that keeps its memory; the devices there are; a place for nobody's own data."""
 
 import os
 import subprocess

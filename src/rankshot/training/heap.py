@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-# Of glibc's mallopt: how large a block must be to be mapped by itself, and how much must be free at the end to be given back.
+# Of glibc's mallopt: from what size on a block is mapped by itself, and how much must be free at the end to be given back.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 NEVER, LARGE = 2**31 - 1, 2**30
 
