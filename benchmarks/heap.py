@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import statistics
 import sys
@@ -51,6 +52,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a GPU has its own heap
     if WAYS[-1] in sys.argv and not keep_freed_memory():
         raise SystemExit("this C library cannot be told to keep memory")
     if len(sys.argv) > 1:

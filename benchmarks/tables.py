@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.methods import SYSTEMS
+from rankshot.methods.method import option_told
 from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.plan import BENCHMARKS
@@ -142,6 +143,29 @@ def training() -> str:
             table(["", "bare step", "`train`", "share: median of five rounds", "each round"], loops),
             "**The evaluator**, six tasks with 1,000 episodes each",
             table(["", "embedding once", "all episodes", "embedding every episode anew", "ratio"], evaluations),
+        ]
+    )
+
+
+def heap() -> str:
+    """Training on a CPU with freed memory given back, and kept."""
+    found = json.loads((FOLDER / "heap.json").read_text())
+    plain, kept = found["given_back"], found["kept"]
+    rows = [
+        [
+            name,
+            f"{1000 * each['seconds_an_update']:.0f} ms",
+            f"{each['faults_an_update']:,.0f}",
+            f"{each['peak_bytes'] / 2**20:.0f} MiB",
+        ]
+        for name, each in (("given back at once", plain), ("kept", kept))
+    ]
+    where = f"{found['processor']}, {found['threads']} threads, torch {found['torch']}, {found['date']}"
+    return "\n\n".join(
+        [
+            f"`python -m benchmarks.heap`, measured on {where}, commit {found['commit'][:10]}: "
+            f"**{plain['seconds_an_update'] / kept['seconds_an_update']:.2f}x**.",
+            table(["what an update frees is", "an update", "pages from the system", "most memory at once"], rows),
         ]
     )
 
@@ -318,7 +342,7 @@ def options_of_systems() -> str:
     rows = [
         [
             f"`{name}`",
-            ", ".join(f"`{each.name}={each.default}`".lower() for each in fields(each_system.Options)) or "–",
+            ", ".join(f"`{option_told(each)}`" for each in fields(each_system.Options)) or "–",
             ", ".join(f"`{preset}`" for preset in each_system.presets),
         ]
         for name, each_system in SYSTEMS.items()
@@ -329,31 +353,7 @@ def options_of_systems() -> str:
     )
 
 
-def heap() -> str:
-    """Training on a CPU with freed memory given back, and kept."""
-    found = json.loads((FOLDER / "heap.json").read_text())
-    plain, kept = found["given_back"], found["kept"]
-    rows = [
-        [
-            name,
-            f"{1000 * each['seconds_an_update']:.0f} ms",
-            f"{each['faults_an_update']:,.0f}",
-            f"{each['peak_bytes'] / 2**20:.0f} MiB",
-        ]
-        for name, each in (("given back at once", plain), ("kept", kept))
-    ]
-    where = f"{found['processor']}, {found['threads']} threads, torch {found['torch']}, {found['date']}"
-    return "\n\n".join(
-        [
-            f"`python -m benchmarks.heap`, measured on {where}, commit {found['commit'][:10]}: "
-            f"**{plain['seconds_an_update'] / kept['seconds_an_update']:.2f}x**.",
-            table(["what an update frees is", "an update", "pages from the system", "most memory at once"], rows),
-        ]
-    )
-
-
 SECTIONS = {
-    "heap": heap,
     "paper": paper,
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
@@ -372,6 +372,7 @@ SECTIONS = {
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "training": training,
+    "heap": heap,
     "quickstart": quickstart,
 }
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "experiments", "systems"))]

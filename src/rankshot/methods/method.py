@@ -205,7 +205,7 @@ def options_of(system: type[Method], told: Sequence[str]) -> Any:
     for each in told:
         name, equals, text = each.partition("=")
         if not equals or name not in kinds:
-            there = ", ".join(map(_told, fields(system.Options))) or "none"
+            there = ", ".join(map(option_told, fields(system.Options))) or "none"
             raise ValueError(f"{name_of(system)} has no option {each!r}: there is {there}")
         chosen[name] = _read(name, text, kinds[name])
     try:
@@ -214,7 +214,8 @@ def options_of(system: type[Method], told: Sequence[str]) -> Any:
         raise ValueError(f"the options of {name_of(system)}: {error}") from None
 
 
-def _told(option: Field[Any]) -> str:
+def option_told(option: Field[Any]) -> str:
+    """As one types it, with its default."""
     default = str(option.default).lower() if isinstance(option.default, bool) else option.default
     return option.name if option.default is MISSING else f"{option.name}={default}"
 

@@ -20,7 +20,7 @@ from .tables import Record, markdown, means, records
 
 DATA = ("omniglot", "mini-imagenet")
 # The slow ones, by preset, learn for fewer updates than in their papers, for want of time, and the table says so. Where
-# MAML takes several steps a task, its loss jumps to the end and may leave a bad last network: there its rate falls to 0.
+# MAML takes several steps a task, so short a run at a constant rate ended badly (results/omniglot/earlier): it falls to 0.
 FEWER: dict[str, dict[str, dict[str, Any]]] = {
     "maml": {
         "omniglot": {"updates": 30_000},
