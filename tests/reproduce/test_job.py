@@ -89,7 +89,7 @@ def test_weights_keep_who_made_them(tmp_path, monkeypatch):
     (tmp_path / "results" / "row.json").unlink()
     monkeypatch.setenv("COMMIT", "second")
     again = perform(run, tmp_path / "run", tmp_path / "results")
-    assert again.pop("measured_by")["commit"] == "second"
+    assert again.pop("measured_by") == {"commit": "second", "hardware": once["hardware"], "date": again["date"]}
     assert again == once
     assert once["commit"] == "first"
 

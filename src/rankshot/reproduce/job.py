@@ -68,6 +68,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         raise Stopped(run.name)
     curve = [{"update": line["update"], **line["validation"]} for line in read_metrics(folder) if "validation" in line]
     model = from_pretrained(folder).to(where_to_train(run.config)[0])
+    here = {"commit": commit(), "hardware": hardware()}
     record: dict[str, Any] = {
         "name": run.name,
         "config": settings_of(run.config),
@@ -81,7 +82,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         **({"unmirrored": on_test(model.network, run)} if isinstance(model, Mirrored) else {}),
         **made[-1],
         **({"made_in_parts": made} if len(made) > 1 else {}),
-        **({"measured_by": {"commit": commit(), "date": today()}} if made[-1]["commit"] != commit() else {}),
+        **({} if here.items() <= made[-1].items() else {"measured_by": {**here, "date": today()}}),
     }
     path = path_of(run, results)
     path.parent.mkdir(parents=True, exist_ok=True)
