@@ -101,8 +101,10 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
     table = systems_table(tmp_path, "omniglot", "running")
     assert "| MAML, as published | 98.7 | 95.8 | 99.9 | 98.9 | – | – |" in table
     assert "| MAML, here | 90.0 | 80.0 | 95.0 | – | – | – |" in table
-    told = "6,000 to 15,000 of its paper's 60,000 updates, at a rate that falls to 0 in maml-20-way."
-    assert f"MAML was trained for {told}" in table
+    told = (
+        "15,000 of 60,000 (maml); 6,000 of 60,000 (maml-20-way, at a rate that falls to 0); 15,000 of 60,000 (maml-5-shot)."
+    )
+    assert f"Updates of MAML, and its paper's where known: {told}" in table
     assert "from what is published: MAML by -8.7 (1-shot 5-way), MAML by -15.8 (1-shot 20-way), MAML by -4.9 (5-s" in table
     assert "Still to be run: map-dlm, map-ssvm, siamese, nearest," in table
     assert ", prototypical-5-shot, maml-20-way-5-shot, meta-lstm," in table

@@ -95,19 +95,15 @@ def runs_of(results: Path, name: str, label: str) -> list[Record]:
 
 
 def updates_told(results: Path, name: str, method: str) -> str:
-    """How long the runs of a system were, and how long its paper's are where that is known; whose rate fell to 0."""
-    found = [record for label in presets(name, method) for record in runs_of(results, name, label)]
-    made = sorted({record["config"]["updates"] for record in found})
-    settings = [SYSTEMS[method].presets[preset] for preset in presets(name, method).values()]
-    asked = sorted({each["updates"] for each in settings if "updates" in each})
-    falling = [record["name"].split("/")[-2] for record in found if record["config"]["schedule"] == "cosine"]
-    told = f"{_range(made)} of its paper's {_range(asked)}" if asked else _range(made)
-    return f"{told} updates" + (f", at a rate that falls to 0 in {', '.join(falling)}" if falling else "")
-
-
-def _range(numbers: Sequence[int]) -> str:
-    """Of sorted numbers."""
-    return f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
+    """How long each run of a system was, and how long its paper's is where that is known; whose rate fell to 0."""
+    told = []
+    for label, preset in presets(name, method).items():
+        asked = SYSTEMS[method].presets[preset].get("updates")
+        for config in (record["config"] for record in runs_of(results, name, label)):
+            of = f" of {asked:,}" if asked else ""
+            falls = ", at a rate that falls to 0" if config["schedule"] == "cosine" else ""
+            told.append(f"{config['updates']:,}{of} ({label}{falls})")
+    return "; ".join(told)
 
 
 def far_from_published(name: str, method: str, here: Sequence[float | None]) -> list[str]:
@@ -134,7 +130,7 @@ def systems_table(results: Path, name: str, norm: str) -> str | None:
                 body.append([f"{TITLES[method]}, {label}", *told])
     notes = [f"Means in %, batch norm by {norm} statistics."]
     for method in (each for each in FEWER if each in there):
-        notes.append(f"{TITLES[method]} was trained for {updates_told(results, name, method)}.")
+        notes.append(f"Updates of {TITLES[method]}, and its paper's where known: {updates_told(results, name, method)}.")
     if far := [each for method, here in there.items() for each in far_from_published(name, method, here)]:
         notes.append(f"More than {FAR:.0f} points from what is published: {', '.join(far)}.")
     if missing := [label for method in SYSTEMS for label in labels(name, method) if not runs_of(results, name, label)]:
