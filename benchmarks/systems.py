@@ -12,6 +12,7 @@ import torch
 
 from rankshot.methods import SYSTEMS, settings_for
 from rankshot.training import TrainConfig
+from rankshot.training.heap import keep_freed_memory
 
 from .measure import circumstances
 from .speed import ALONE, seconds_of
@@ -22,6 +23,7 @@ UPDATES = {"cpu": 8, "cuda": 500}
 
 
 def main() -> None:
+    keep_freed_memory()  # as `rankshot train` does
     device = "cuda" if torch.cuda.is_available() else "cpu"
     updates = UPDATES[device]
     seconds: dict[str, list[float]] = {name: [] for name in SYSTEMS}

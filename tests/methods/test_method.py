@@ -63,7 +63,7 @@ def test_options():
     )
     for told, complaint in (
         ("shots=3", r"prototypical has no option 'shots=3': there is shot=1"),
-        ("shot", r"has no option 'shot': there is shot=1"),
+        ("shot", "option shot has no value: write shot=VALUE"),
         ("shot=many", r"option shot must be a whole number, got 'many'"),
     ):
         with pytest.raises(ValueError, match=complaint):

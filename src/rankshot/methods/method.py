@@ -204,9 +204,11 @@ def options_of(system: type[Method], told: Sequence[str]) -> Any:
     chosen = {}
     for each in told:
         name, equals, text = each.partition("=")
-        if not equals or name not in kinds:
+        if name not in kinds:
             there = ", ".join(map(option_told, fields(system.Options))) or "none"
             raise ValueError(f"{name_of(system)} has no option {each!r}: there is {there}")
+        if not equals:
+            raise ValueError(f"option {name} has no value: write {name}=VALUE")
         chosen[name] = _read(name, text, kinds[name])
     try:
         return system.Options(**chosen)
