@@ -18,8 +18,8 @@ from .measure import circumstances
 from .speed import ALONE, seconds_of
 from .tables import FOLDER
 
-SEED, ROUNDS = 0, 3
-UPDATES = {"cpu": 8, "cuda": 500}
+SEED = 0
+UPDATES, ROUNDS = {"cpu": 8, "cuda": 500}, {"cpu": 9, "cuda": 3}  # other work on a CPU disturbs single rounds
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     updates = UPDATES[device]
     seconds: dict[str, list[float]] = {name: [] for name in SYSTEMS}
     configs = {name: TrainConfig(**{**ALONE, "updates": updates, **settings_for(name)}) for name in SYSTEMS}
-    for _ in range(ROUNDS):  # in turns, so that a noisy machine is noisy for all
+    for _ in range(ROUNDS[device]):  # in turns, so that a noisy machine is noisy for all
         for name, config in configs.items():
             seconds[name].append(seconds_of(config)[1] / updates)
             print(f"{name}: {seconds[name][-1]:.4f} s", flush=True)
