@@ -312,13 +312,14 @@ def cost_of_systems() -> str:
         rows.append([title, str(found[0]["images"][method]), *(f"{each:.2f}x" for each in ratios)])
     told = "; ".join(
         f"{r['processor']}{'' if 'NVIDIA' in r['processor'] else ', ' + str(r['threads']) + ' threads'}, "
-        f"{r['date']}, commit {r['commit'][:10]}"
+        f"{r['date']}, commit {r['commit'][:10]}, where {len(r['all']['map-dlm'])} rounds of mAP-DLM took "
+        f"{1000 * min(r['all']['map-dlm']):.2f} to {1000 * max(r['all']['map-dlm']):.2f} ms an update"
         for r in found
     )
     head = ["", "images", *(r["processor"] for r in found)]
     return (
-        "`python -m benchmarks.systems`: glyphs, 28x28, each system with the batch that it takes by default, in turns. "
-        f"Measured on {told}.\n\n{table(head, rows)}"
+        "`python -m benchmarks.systems`: glyphs, 28x28, each system with the batch that it takes by default, in turns; "
+        f"medians. Measured on {told}.\n\n{table(head, rows)}"
     )
 
 
