@@ -92,12 +92,12 @@ def test_weights_keep_who_made_them(tmp_path, monkeypatch):
     assert again.pop("measured_by") == {"commit": "second", "hardware": once["hardware"], "date": again["date"]}
     assert again == once
     assert once["commit"] == "first"
-    monkeypatch.setenv("COMMIT", "first")
-    monkeypatch.setattr("rankshot.reproduce.job.hardware", lambda: "another")
-    elsewhere = perform(run, tmp_path / "run", tmp_path / "elsewhere")
+    with monkeypatch.context() as moved:
+        moved.setenv("COMMIT", "first")
+        moved.setattr("rankshot.reproduce.job.hardware", lambda: "another")
+        elsewhere = perform(run, tmp_path / "run", tmp_path / "elsewhere")
     assert elsewhere["measured_by"]["hardware"] == "another"
     assert elsewhere["hardware"] == once["hardware"]
-    monkeypatch.setenv("COMMIT", "second")
 
     train(replace(run.config, updates=2), tmp_path / "parts")
     (tmp_path / "parts" / "made.json").write_text(json.dumps([{"commit": "first"}]))

@@ -104,7 +104,7 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
     told = (
         "15,000 of 60,000 (maml); 6,000 of 60,000 (maml-20-way, at a rate that falls to 0); 15,000 of 60,000 (maml-5-shot)."
     )
-    assert f"Updates of MAML, and its paper's where known: {told}" in table
+    assert f"Updates of MAML, and its authors' where known: {told}" in table
     assert "from what is published: MAML by -8.7 (1-shot 5-way), MAML by -15.8 (1-shot 20-way), MAML by -4.9 (5-s" in table
     assert "Still to be run: map-dlm, map-ssvm, siamese, nearest," in table
     assert ", prototypical-5-shot, maml-20-way-5-shot, meta-lstm," in table

@@ -95,7 +95,7 @@ def runs_of(results: Path, name: str, label: str) -> list[Record]:
 
 
 def updates_told(results: Path, name: str, method: str) -> str:
-    """How long each run of a system was, and how long its paper's is where that is known; whose rate fell to 0."""
+    """How long each run of a system was, and how long its authors' is where that is known; whose rate fell to 0."""
     told = []
     for label, preset in presets(name, method).items():
         asked = SYSTEMS[method].presets[preset].get("updates")
@@ -130,7 +130,7 @@ def systems_table(results: Path, name: str, norm: str) -> str | None:
                 body.append([f"{TITLES[method]}, {label}", *told])
     notes = [f"Means in %, batch norm by {norm} statistics."]
     for method in (each for each in FEWER if each in there):
-        notes.append(f"Updates of {TITLES[method]}, and its paper's where known: {updates_told(results, name, method)}.")
+        notes.append(f"Updates of {TITLES[method]}, and its authors' where known: {updates_told(results, name, method)}.")
     if far := [each for method, here in there.items() for each in far_from_published(name, method, here)]:
         notes.append(f"More than {FAR:.0f} points from what is published: {', '.join(far)}.")
     if missing := [label for method in SYSTEMS for label in labels(name, method) if not runs_of(results, name, label)]:
