@@ -1,30 +1,130 @@
-"""Files that are there whole or not at all, whatever happens while they are written."""
+"""The one way to read and write files: whole or not at all, and never through a link that came with a folder.
+
+A folder may come from elsewhere: a run that somebody passed on, a gallery that was downloaded. So what lies inside is read
+only if it is a plain file, and what is written is a new file of a random name, which then takes the place of the old one.
+A link at that place is replaced, never followed.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, BinaryIO
+
+PARTIAL = ".*.partial"  # what a process that was killed while writing leaves behind
+MOST_BYTES = 2**28  # of a file that is read at once
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+BINARY, DO_NOT_WAIT = getattr(os, "O_BINARY", 0), getattr(os, "O_NONBLOCK", 0)
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write beside `path`, wait for the disk, then take its place: a crash leaves the old file or the new one."""
-    partial = path.with_name(f".{path.name}.partial")
+    with named(path), replacing(path) as file:
+        write_all(file, content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file to fill, which takes the place of `path` when the block ends well; else nothing has changed."""
+    partial = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.partial")
     with named(path):
-        try:
-            with partial.open("wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
-                file.flush()
+        file = _created(partial)
+    try:
+        with file:
+            yield file
+            with named(path):
                 os.fsync(file.fileno())
+        with named(path):
             partial.replace(path)
-        except OSError:
-            with suppress(OSError):
-                partial.unlink()
-            raise
-    _wait_for_folder(path.parent)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()
+        raise
+    wait_for_folder(path.parent)
+
+
+def write_all(file: IO[bytes], content: bytes | memoryview) -> None:
+    """To the last byte: a disk with little room left takes a part of what it is given, and says so by a number alone."""
+    rest = memoryview(content).cast("B")
+    while len(rest):
+        rest = rest[os.write(file.fileno(), rest) :]
+
+
+class Lines:
+    """A file that grows by one line at a time, each there whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        """Of a file that is there."""
+        check_plain(path)
+        with named(path):
+            self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | BINARY | NO_LINK), "wb", buffering=0)
+        self.path = path
+
+    def append(self, line: bytes) -> None:
+        before = os.fstat(self._file.fileno()).st_size
+        with named(self.path):
+            try:
+                write_all(self._file, line + b"\n")
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(self._file.fileno(), before)
+                raise
+
+    def wait_for_disk(self) -> None:
+        with named(self.path):
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read_whole(path: Path, most: int = MOST_BYTES, *, follow: bool = False) -> bytes:
+    """The content of a plain file of at most so many bytes; see `opened`."""
+    with opened(path, follow=follow) as file:
+        content = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
+    if content is None or len(content) > most:
+        raise OSError(errno.EFBIG, f"is larger than {most:,} bytes, the most that is read of such a file", str(path))
+    return content
+
+
+def opened(path: Path, *, follow: bool = False) -> BinaryIO:
+    """A plain file, to be read. Devices, pipes and the like are refused before they are opened: some never end.
+
+    follow   also what a link leads to: for files that a person names, not for what lies in a folder from elsewhere
+    """
+    check_plain(path, follow=follow)
+    with named(path):
+        handle = os.open(path, os.O_RDONLY | BINARY | DO_NOT_WAIT | (0 if follow else NO_LINK))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):  # it was another one a moment ago
+        os.close(handle)
+        raise _refused(path, "is no plain file")
+    return os.fdopen(handle, "rb")
+
+
+def check_plain(path: Path, *, follow: bool = False) -> None:
+    """Complain unless `path` is a plain file, or with `follow` a link to one."""
+    with named(path):
+        kind = os.stat(path, follow_symlinks=follow).st_mode
+    if stat.S_ISLNK(kind):
+        raise _refused(path, "is a link, and links within such a folder are not followed")
+    if not stat.S_ISREG(kind):
+        raise _refused(path, "is a folder" if stat.S_ISDIR(kind) else "is no plain file")
+
+
+def check_no_link(path: Path) -> None:
+    """Complain about a link, to a folder perhaps. What is not there is nobody's link."""
+    if path.is_symlink():
+        raise _refused(path, "is a link, and links within such a folder are not followed")
+
+
+def _refused(path: Path, why: str) -> OSError:
+    return OSError(errno.EINVAL, why, str(path))
 
 
 @contextmanager
@@ -40,7 +140,7 @@ def whole_folder(place: Path) -> Iterator[Path]:
             yield place
         except BaseException:
             for each in place.iterdir():
-                shutil.rmtree(each) if each.is_dir() else each.unlink()
+                shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
             raise
         return
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +149,7 @@ def whole_folder(place: Path) -> Iterator[Path]:
     try:
         yield making
         making.rename(place)
-        _wait_for_folder(place.parent)
+        wait_for_folder(place.parent)
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
@@ -83,7 +183,7 @@ def locked(folder: Path) -> Iterator[bool]:
         os.close(handle)
 
 
-def _wait_for_folder(folder: Path) -> None:
+def wait_for_folder(folder: Path) -> None:
     """A new name outlives a power cut only when its folder has reached the disk too (where folders can be opened)."""
     if os.name != "posix":
         return
@@ -92,3 +192,8 @@ def _wait_for_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _created(path: Path) -> BinaryIO:
+    """A new file, which nobody has put anything in the place of."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | BINARY | NO_LINK, 0o666), "w+b", buffering=0)

@@ -15,7 +15,7 @@ import torch
 from rankshot.cli.main import main
 from rankshot.cli.train import new_folder
 from rankshot.data.loading import NAMES
-from rankshot.models.pretrained import read_notes, read_tensors
+from rankshot.tensors import read_notes, read_tensors
 from rankshot.training import TrainConfig
 from rankshot.training.run_folder import read_metrics
 

@@ -15,7 +15,7 @@ from pictures import class_folders, write
 from rankshot import data, from_pretrained, save_pretrained
 from rankshot.cli.main import main
 from rankshot.gallery.pictures import pixels_of
-from rankshot.models.pretrained import read_tensors
+from rankshot.tensors import read_tensors
 from rankshot.training import TrainConfig, train
 
 FEW = ["--updates", "2", "--device", "cpu"]

@@ -15,7 +15,7 @@ from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Unreadable
 from rankshot.gallery import embedder as module
 from rankshot.models import Conv4, from_pretrained
-from rankshot.models.pretrained import write_tensors
+from rankshot.tensors import write_tensors
 
 RANDOM = np.random.default_rng(0)
 

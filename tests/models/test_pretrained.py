@@ -7,7 +7,9 @@ import torch
 
 import rankshot
 from rankshot.models import Conv4
-from rankshot.models.pretrained import build, fill, read_json, read_notes, read_tensors, write_tensors
+from rankshot.models.pretrained import build, fill
+from rankshot.schema import read_json
+from rankshot.tensors import read_notes, read_tensors, write_tensors
 
 DESCRIPTION = {"name": "conv4", "in_channels": 3, "filters": 4}
 

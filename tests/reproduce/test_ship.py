@@ -9,10 +9,10 @@ import torch
 from small import small
 
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import write_tensors
 from rankshot.report import measure, protocol_for, record
 from rankshot.reproduce.calibrate import calibrate
 from rankshot.reproduce.ship import ship
+from rankshot.tensors import write_tensors
 from rankshot.training import train
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rankshot.models.pretrained import read_json
 from rankshot.reproduce.job import settings_in, settings_of
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.trials import TRIALS, essence, trials
+from rankshot.schema import read_json
 
 RESULTS = Path(__file__).parents[2] / "results"
 

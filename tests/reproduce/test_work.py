@@ -10,9 +10,9 @@ import time
 import pytest
 from small import small
 
-from rankshot.models.pretrained import read_notes
 from rankshot.reproduce.job import Run
 from rankshot.reproduce.work import work_off
+from rankshot.tensors import read_notes
 from rankshot.training.run_folder import read_metrics
 
 

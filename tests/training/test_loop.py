@@ -16,8 +16,8 @@ import rankshot
 from rankshot import data, fewshot
 from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.models import Conv4
-from rankshot.models.pretrained import read_notes, read_tensors
 from rankshot.models.shipped import folder_of
+from rankshot.tensors import read_notes, read_tensors
 from rankshot.training import TrainConfig, loop, run_folder, train
 from rankshot.training.loop import Diverged, noise, validation_tasks, where_to_train
 

@@ -25,10 +25,10 @@ from rankshot.models.pretrained import (
     described_in,
     from_pretrained,
     images_of,
-    read_tensors,
 )
 from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
 from rankshot.models.shipped import folder_of
+from rankshot.tensors import read_tensors
 
 from .one_shot import OneShot, read
 from .pictures import Failure, Shape, Unreadable, decoded

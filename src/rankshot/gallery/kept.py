@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rankshot import __version__
 from rankshot.files import whole_folder, write_whole
-from rankshot.models.pretrained import read_json, read_tensors, write_tensors
+from rankshot.schema import read_json
+from rankshot.tensors import read_tensors, write_tensors
 
 from .embedder import Embedder
 

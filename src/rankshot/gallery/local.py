@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankshot.files import locked, named, write_whole
-from rankshot.models.pretrained import read_json
+from rankshot.schema import read_json
 
 from . import journal
 from .journal import ADDED, DELETED

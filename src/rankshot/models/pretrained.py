@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rankshot.files import write_whole
+from rankshot.schema import read_json
+from rankshot.tensors import read_tensors
 
 from .conv4 import Conv4
 from .mirrored import Mirrored
@@ -82,49 +81,6 @@ def folder_with_network(run: str | Path) -> Path:
     if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it{or_shipped(folder)}")
     return folder
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """An object from a file."""
-    try:
-        content = json.loads(path.read_text())
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} must hold an object, got {type(content).__name__}")
-    return content
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
-    """All of them in one file, with notes, whole or not at all."""
-    from safetensors.torch import save
-
-    write_whole(path, save({name: each.detach().contiguous() for name, each in tensors.items()}, dict(notes)))
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors that `write_tensors` wrote."""
-    with _opened(path) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dictionary
-
-
-def read_notes(path: Path) -> dict[str, str]:
-    """The notes that `write_tensors` wrote."""
-    with _opened(path) as file:
-        return file.metadata() or {}
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no {path}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            yield file
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged or cut short: {error}") from None
 
 
 def fill(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source: Path) -> None:

@@ -11,10 +11,12 @@ from torch import nn
 
 from rankshot import __version__
 from rankshot.files import whole_folder, write_whole
+from rankshot.schema import read_json
+from rankshot.tensors import write_tensors
 
 from .conv4 import Conv4
 from .mirrored import Mirrored
-from .pretrained import CONFIG, WEIGHTS, read_json, write_tensors
+from .pretrained import CONFIG, WEIGHTS
 
 PLACES = ("data", "init")  # perhaps paths of somebody's machine, of which the last part is kept
 HERE = {"root": None, "device": "auto"}  # settings that say where a network was made, and what they become

@@ -24,16 +24,10 @@ from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import (
-    CONFIG,
-    EVALUATION,
-    WEIGHTS,
-    described_in,
-    embedder_in,
-    read_json,
-    read_notes,
-)
+from rankshot.models.pretrained import CONFIG, EVALUATION, WEIGHTS, described_in, embedder_in
 from rankshot.models.shipped import is_shipped, or_shipped
+from rankshot.schema import read_json
+from rankshot.tensors import read_notes
 from rankshot.training import TrainConfig
 from rankshot.training.card import write_card
 from rankshot.training.loop import first_weights, given_for

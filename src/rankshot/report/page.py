@@ -11,7 +11,8 @@ from typing import Any
 from rankshot import __version__
 from rankshot.fewshot import Answerer
 from rankshot.files import write_whole
-from rankshot.models.pretrained import CONFIG, read_json
+from rankshot.models.pretrained import CONFIG
+from rankshot.schema import read_json
 from rankshot.training.run_folder import read_metrics
 
 from .chart import Points, chart

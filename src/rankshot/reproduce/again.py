@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
-from rankshot.models.pretrained import read_json
+from rankshot.schema import read_json
 
 from .job import Run, perform
 from .tables import check_figures

@@ -17,7 +17,8 @@ from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, pixel
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import Mirrored, from_pretrained
-from rankshot.models.pretrained import read_json, read_notes
+from rankshot.schema import read_json
+from rankshot.tensors import read_notes
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import load, validation_tasks, where_to_train
 from rankshot.training.progress import Progress
@@ -87,7 +88,8 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
     path = path_of(run, results)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(record, indent=1) + "\n")
-    return read_json(path)
+    written: dict[str, Any] = read_json(path)
+    return written
 
 
 def made_by(folder: Path, updates: int, side_by_side: int) -> list[dict[str, Any]]:
@@ -147,7 +149,7 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     path = path_of(run, results)
     if not path.exists():
         return None
-    record = read_json(path)
+    record: dict[str, Any] = read_json(path)
     asked = None if run.questions is None else json.loads(json.dumps(asdict(run.questions)))
     found = {**settings_in(record, path), "questions": record.get("questions")}
     wanted = {**settings_of(run.config), "questions": asked}

@@ -6,9 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from rankshot.models.pretrained import CLASSES, CONFIG, EVALUATION, ONE_SHOT, WEIGHTS, read_json, read_notes
+from rankshot.models.pretrained import CLASSES, CONFIG, EVALUATION, ONE_SHOT, WEIGHTS
 from rankshot.models.saving import copy_pretrained
 from rankshot.models.shipped import FOLDER
+from rankshot.schema import read_json
+from rankshot.tensors import read_notes
 from rankshot.training.card import write_card
 
 MOST_BYTES = 500_000

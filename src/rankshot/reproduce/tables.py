@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from rankshot.models.pretrained import read_json
+from rankshot.schema import read_json
 from rankshot.training import TrainConfig
 
 from .job import NORMS, settings_of

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rankshot.models.pretrained import read_json
+from rankshot.schema import read_json
 from rankshot.training import TrainConfig
 
 from .job import Run, settings_in, settings_of

@@ -13,19 +13,11 @@ from rankshot import __version__
 from rankshot.data.loading import TERMS
 from rankshot.fewshot import Answerer, Ruling
 from rankshot.files import write_whole
-from rankshot.models.pretrained import (
-    CARD,
-    CONFIG,
-    EVALUATION,
-    NETWORKS,
-    WEIGHTS,
-    described_in,
-    embedder_in,
-    read_json,
-    read_notes,
-)
+from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, NETWORKS, WEIGHTS, described_in, embedder_in
 from rankshot.models.saving import without_places
 from rankshot.models.shipped import folder_of
+from rankshot.schema import read_json
+from rankshot.tensors import read_notes
 
 from .config import TrainConfig
 

@@ -15,7 +15,7 @@ from rankshot.data.augmentation import check_augmentations
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.methods import options_of, system
-from rankshot.models.pretrained import read_json
+from rankshot.schema import read_json
 
 SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")

@@ -24,9 +24,10 @@ from rankshot.data.store import NoClasses
 from rankshot.losses.unit import unit_vectors
 from rankshot.methods import Given, Method, system
 from rankshot.models import Conv4
-from rankshot.models.pretrained import build, fill, from_pretrained, read_tensors, write_tensors
+from rankshot.models.pretrained import build, fill, from_pretrained
 from rankshot.models.shipped import folder_of, full_name
 from rankshot.randomness import generator_for
+from rankshot.tensors import read_tensors, write_tensors
 
 from . import run_folder
 from .config import TrainConfig

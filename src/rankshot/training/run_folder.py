@@ -26,18 +26,9 @@ from torch import Tensor
 
 from rankshot import __version__
 from rankshot.files import locked, named, write_whole
-from rankshot.models.pretrained import (
-    CLASSES,
-    CONFIG,
-    WEIGHTS,
-    described_in,
-    fill,
-    images_of,
-    read_notes,
-    read_tensors,
-    write_tensors,
-)
+from rankshot.models.pretrained import CLASSES, CONFIG, WEIGHTS, described_in, fill, images_of
 from rankshot.models.shipped import full_name
+from rankshot.tensors import read_notes, read_tensors, write_tensors
 
 from .card import write_card
 from .config import TrainConfig

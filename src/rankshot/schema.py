@@ -1,0 +1,198 @@
+"""What a file from elsewhere must look like, told by Python's own type hints, and checked as a whole before it is used.
+
+>>> class Picture(TypedDict):
+...     name: Annotated[str, Length(100)]
+...     sides: list[Annotated[int, Between(1, 2048)]]
+>>> checked({"name": "cat", "sides": [84, 84]}, Picture, "cat.json")
+{'name': 'cat', 'sides': [84, 84]}
+>>> checked({"name": "cat", "sides": [84, "wide"]}, Picture, "cat.json")
+Traceback (most recent call last):
+ValueError: cat.json: sides[1] should be a whole number from 1 to 2048, got 'wide'
+"""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NotRequired, Required
+
+from .files import read_whole
+
+MOST_JSON = 2**26  # bytes
+SHOWN = 60  # characters of a value that is wrong
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number from `low` to `high`, both of them included."""
+
+    low: float
+    high: float
+
+    def __call__(self, value: Any) -> bool:
+        return bool(self.low <= value <= self.high)
+
+    def __str__(self) -> str:
+        return f"from {self.low:,} to {self.high:,}" if self.high > 9999 else f"from {self.low} to {self.high}"
+
+
+@dataclass(frozen=True)
+class Length:
+    """A text, list or object with at most so many parts."""
+
+    most: int
+
+    def __call__(self, value: Any) -> bool:
+        return len(value) <= self.most
+
+    def __str__(self) -> str:
+        return f"of at most {self.most:,} parts"
+
+
+def read_json(path: Path, hint: Any = dict[str, Any], most: int = MOST_JSON) -> Any:
+    """What a JSON file holds, checked; an object, unless the hint says otherwise."""
+    return parsed(read_whole(path, most), hint, str(path))
+
+
+def parsed(content: bytes | str, hint: Any, where: str) -> Any:
+    """JSON, checked. `where` names it in errors."""
+    try:
+        value = json.loads(content)
+    except RecursionError:
+        raise ValueError(f"{where} is not JSON that can be read: it is nested too deeply") from None
+    except ValueError as error:  # also of bytes that are no text, and of numbers with too many digits
+        raise ValueError(f"{where} is not JSON: {error}") from None
+    return checked(value, hint, where)
+
+
+def checked(value: Any, hint: Any, where: str) -> Any:
+    """`value`, with tuples and floats in place of lists and whole numbers where `hint` says so; else a `ValueError`."""
+    try:
+        return _fitted(value, hint, "")
+    except _Wrong as wrong:
+        place = f"{where}: {wrong.place} should" if wrong.place else f"{where} should"
+        raise ValueError(f"{place} {wrong.what}") from None
+
+
+class _Wrong(Exception):
+    def __init__(self, place: str, wanted: str, got: Any) -> None:
+        super().__init__(place)
+        shown = got if isinstance(got, _Told) else repr(got)
+        shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
+        self.place, self.what = place, f"be {wanted}, got {shown}"
+
+
+class _Told(str):
+    """Words instead of a value."""
+
+
+def _fitted(value: Any, hint: Any, place: str) -> Any:
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Required, NotRequired):
+        return _fitted(value, inside[0], place)
+    if origin is Annotated:
+        try:
+            found = _fitted(value, inside[0], place)
+        except _Wrong as wrong:
+            raise _Wrong(place, told(hint), value) if wrong.place == place else wrong from None
+        if not all(limit(found) for limit in inside[1:]):
+            raise _Wrong(place, told(hint), value)
+        return found
+    if hint is Any:
+        return value
+    if origin in (types.UnionType, typing.Union):
+        return _one_of(value, hint, inside, place)
+    if origin is Literal:
+        if not any(type(each) is type(value) and each == value for each in inside):
+            raise _Wrong(place, told(hint), value)
+        return value
+    if typing.is_typeddict(hint):
+        return _object(value, hint, place)
+    if origin is not None:
+        return _FITTED[origin](value, inside, hint, place)
+    if hint is float and type(value) is int and abs(value) < 2**1000:
+        return float(value)
+    if hint is None:
+        hint = types.NoneType
+    if type(value) is not hint or (hint is int and abs(value) >= 2**63):
+        raise _Wrong(place, told(hint), value)
+    return value
+
+
+def _one_of(value: Any, hint: Any, options: tuple[Any, ...], place: str) -> Any:
+    deeper: _Wrong | None = None
+    for option in options:
+        try:
+            return _fitted(value, option, place)
+        except _Wrong as wrong:
+            if wrong.place != place or typing.get_origin(option) is Annotated:  # of the right kind, and yet wrong
+                deeper = deeper or wrong
+    kinds = [option for option in options if option not in (None, types.NoneType)]
+    raise deeper if deeper is not None and len(kinds) == 1 else _Wrong(place, told(hint), value)
+
+
+def _object(value: Any, hint: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Wrong(place, "an object", value)
+    hints = typing.get_type_hints(hint, include_extras=True)
+    for name in hint.__required_keys__:
+        if name not in value:
+            raise _Wrong(_at(place, name), "there", _Told("nothing"))
+    return {name: _fitted(each, hints.get(name, Any), _at(place, name)) for name, each in value.items()}
+
+
+def _list(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise _Wrong(place, told(hint), value)
+    return [_fitted(each, inside[0], f"{place}[{number}]") for number, each in enumerate(value)]
+
+
+def _tuple(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> tuple[Any, ...]:
+    if len(inside) == 2 and inside[1] is ...:
+        return tuple(_list(value, inside, hint, place))
+    if not isinstance(value, (list, tuple)) or len(value) != len(inside):
+        raise _Wrong(place, told(hint), value)
+    return tuple(
+        _fitted(each, one, f"{place}[{number}]") for number, (each, one) in enumerate(zip(value, inside, strict=True))
+    )
+
+
+def _dict(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Wrong(place, "an object", value)
+    return {_fitted(name, inside[0], place): _fitted(each, inside[1], _at(place, name)) for name, each in value.items()}
+
+
+_FITTED: dict[Any, Callable[..., Any]] = {list: _list, tuple: _tuple, dict: _dict}
+_WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object"}
+
+
+def told(hint: Any) -> str:
+    """A hint in words.
+
+    >>> told(tuple[int, ...] | None)
+    'a list of whole numbers or null'
+    """
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return " ".join([told(inside[0]), *map(str, inside[1:])])
+    if origin in (types.UnionType, typing.Union):
+        return " or ".join(told(each) for each in inside)
+    if origin is Literal:
+        return "one of " + ", ".join(json.dumps(each) for each in inside)
+    if origin is list or (origin is tuple and inside[1:] == (...,)):
+        return f"a list of {told(inside[0]).removeprefix('a ').replace('number', 'numbers').replace('text', 'texts')}"
+    if origin is tuple:
+        return f"a list of {len(inside)} values"
+    if hint in (None, types.NoneType):
+        return "null"
+    return _WORDS.get(origin or hint, "an object")
+
+
+def _at(place: str, name: str) -> str:
+    shown = name if name.isidentifier() and len(name) <= SHOWN else repr(name[:SHOWN])
+    return f"{place}.{shown}" if place else shown

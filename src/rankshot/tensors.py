@@ -1,0 +1,101 @@
+"""Tensors in a file, with notes and a checksum of every byte. Nothing is unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .files import check_plain, opened, write_whole
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+log = logging.getLogger(__name__)
+
+# Two notes, so that no single bit that changes makes a file look as if it never had a checksum.
+CHECKSUM = {"checksum": "sha256", "sha256": "0" * 64}
+TELLS, FOUND = b'"checksum":"sha256"', re.compile(rb'"sha256":"([0-9a-f]{64})"')
+MOST_HEADER = 2**26  # bytes: of a file with a million tensors
+CHECKED: dict[tuple[int, int], tuple[int, int]] = {}  # which files were found intact: (device, inode) -> size and time
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
+    """All of them in one file, with notes, whole or not at all."""
+    from safetensors.torch import save
+
+    content = save({name: each.detach().cpu().contiguous() for name, each in tensors.items()}, {**notes, **CHECKSUM})
+    start, end = _place(content[: 8 + int.from_bytes(content[:8], "little")])
+    digest = hashlib.sha256(content).hexdigest().encode()
+    write_whole(path, content[:start] + digest + content[end:])
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors that `write_tensors` wrote."""
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dictionary
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """The notes that `write_tensors` wrote."""
+    with _opened(path) as file:
+        notes: dict[str, str] = file.metadata() or {}
+    return {name: each for name, each in notes.items() if name not in CHECKSUM}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.exists():
+        raise FileNotFoundError(f"there is no {path}")
+    check_intact(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (SafetensorError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged or cut short: {error}") from None
+
+
+def check_intact(path: Path) -> None:
+    """Compare a file with its checksum; once in a process, as long as its size and time stay."""
+    check_plain(path)
+    with opened(path) as file:
+        status = os.fstat(file.fileno())
+        key, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
+        if CHECKED.get(key) == stamp:
+            return
+        _check(path, file, status.st_size)
+        CHECKED[key] = stamp
+
+
+def _check(path: Path, file: BinaryIO, size: int) -> None:
+    length = file.read(8)
+    header_size = int.from_bytes(length, "little")
+    if len(length) < 8 or header_size > min(size - 8, MOST_HEADER):
+        raise ValueError(f"{path} is damaged or cut short: it is no safetensors file")
+    header = length + file.read(header_size)
+    told, found = TELLS in header, FOUND.findall(header)
+    if not told and not found:
+        log.info("%s has no checksum: it was not written by this version of rankshot", path)
+        return
+    if not told or len(found) != 1:
+        raise ValueError(f"{path} is damaged: its checksum is not whole")
+    start, end = _place(header)
+    digest = hashlib.sha256(header[:start] + CHECKSUM["sha256"].encode() + header[end:])
+    while part := file.read(2**20):
+        digest.update(part)
+    if digest.hexdigest().encode() != found[0]:
+        raise ValueError(f"{path} is damaged: it is not what was written, its checksum is another")
+
+
+def _place(header: bytes) -> tuple[int, int]:
+    """Where in a header the checksum is."""
+    found = FOUND.search(header)
+    assert found is not None
+    return found.span(1)
