@@ -14,6 +14,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -93,7 +94,7 @@ def read_whole(path: Path, most: int = MOST_BYTES, *, follow: bool = False) -> b
     return content
 
 
-def opened(path: Path, *, follow: bool = False) -> BinaryIO:
+def opened(path: Path, *, follow: bool = False) -> BufferedReader:
     """A plain file, to be read. Devices, pipes and the like are refused before they are opened: some never end.
 
     follow   also what a link leads to: for files that a person names, not for what lies in a folder from elsewhere

@@ -85,13 +85,13 @@ def _check(path: Path, file: BinaryIO, size: int) -> None:
         log.info("%s has no checksum: it was not written by this version of rankshot", path)
         return
     if not told or len(found) != 1:
-        raise ValueError(f"{path} is damaged: its checksum is not whole")
+        raise ValueError(f"{path} is damaged or cut short: its checksum is not whole")
     start, end = _place(header)
     digest = hashlib.sha256(header[:start] + CHECKSUM["sha256"].encode() + header[end:])
     while part := file.read(2**20):
         digest.update(part)
     if digest.hexdigest().encode() != found[0]:
-        raise ValueError(f"{path} is damaged: it is not what was written, its checksum is another")
+        raise ValueError(f"{path} is damaged or cut short: its checksum is not that of what was written")
 
 
 def _place(header: bytes) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from rankshot.cli.main import main
-from rankshot.gallery.local import VECTORS
+from rankshot.gallery.segment import SEGMENT
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 180, 40), "blue": (30, 40, 210)}
 
@@ -35,6 +35,12 @@ def test_from_a_folder_to_what_is_alike(folder, capsys, monkeypatch):
     Image.new("RGB", (50, 50), (250, 250, 0)).save(folder / "pictures" / "yellow.png")
     assert main(["gallery", "add", "g", "pictures", "--metadata", "kind=late"]) == 0  # again, when it has grown
     assert "g: 1 added, 12 there already, 0 unreadable; 13 in all" in capsys.readouterr().out
+    Image.new("RGB", (50, 50), (250, 240, 0)).save(folder / "pictures" / "yellow.png")  # finding 7: changed in place
+    assert main(["gallery", "add", "g", "./pictures//yellow.png"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "g: 0 added, 0 there already, 0 unreadable; 13 in all",
+        "  1 had changed since they were added, and were embedded anew",
+    ]
 
     assert main(["search", "pictures/red/1.jpg", "--gallery", "g", "-k", "4", "--sheet", "out.png"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -62,7 +68,7 @@ def test_damage(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     for name in COLOURS:
         assert main(["gallery", "add", "g", f"pictures/{name}", "--model", "conv4-cub"]) == 0
-    with (folder / "g" / VECTORS).open("r+b") as file:
+    with (folder / "g" / SEGMENT).open("r+b") as file:
         file.seek(9)
         file.write(b"?")
     capsys.readouterr()

@@ -14,9 +14,10 @@ def vectors_of(start, count):
 
 if __name__ == "__main__":
     store = LocalStore(Path(sys.argv[1]))
-    number = len(store)
+    number, turn = len(store), 0
     while True:
-        count = number % 7 + 1 if number % 5 else 5000  # several blocks now and then
+        turn += 1
+        count = turn % 7 + 1 if turn % 5 else 5000  # several blocks now and then
         store.add(vectors_of(number, count), [f"i{number + k}" for k in range(count)], [{"from": number}] * count)
         print(number, count, flush=True)
         number += count

@@ -1,20 +1,41 @@
-"""What was acknowledged is there, whatever happened; what is damaged is told, and the rest can be rescued."""
+"""What was acknowledged is there, whatever happened; what is damaged is told; who searches is never disturbed."""
 
+import errno
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from disks import small_disk
 from gallery.adding import vectors_of
 
 from rankshot.gallery import Damaged
-from rankshot.gallery.local import ITEMS, JOURNAL, VECTORS, LocalStore
+from rankshot.gallery.database import DATABASE
+from rankshot.gallery.local import LocalStore
+from rankshot.gallery.segment import SEGMENT
+from rankshot.gallery.store import Source
 
 ADDING = Path(__file__).with_name("adding.py")
+
+
+def made(folder, *parts):
+    """A gallery with images of several additions: (first number, count) each."""
+    store = LocalStore.create(folder, 8, {"embedder": 1})
+    for number, count in parts:
+        store.add(vectors_of(number, count), [f"i{number + k}" for k in range(count)], [{"from": number}] * count)
+    return store
+
+
+def ids_in(store):
+    return [id for chunk in store.chunks() for id in chunk.ids]
 
 
 def test_killed_in_the_middle_nothing_acknowledged_is_lost(tmp_path):
@@ -33,7 +54,7 @@ def test_killed_in_the_middle_nothing_acknowledged_is_lost(tmp_path):
             number, count = map(int, line.split()) if line.count(" ") == 1 else (0, 0)
             acknowledged |= {number: count} if count else {}
         store = LocalStore(folder)
-        assert [told for told in store.verify() if "do not count" not in told] == []
+        assert store.verify() == []
         for number, count in list(acknowledged.items())[-10 if left else 0 :]:
             for place in {0, count - 1}:
                 assert np.array_equal(store.vector(f"i{number + place}"), vectors_of(number, count)[place])
@@ -42,114 +63,121 @@ def test_killed_in_the_middle_nothing_acknowledged_is_lost(tmp_path):
     assert len(acknowledged) > 3
 
 
-@pytest.mark.parametrize("name", [VECTORS, ITEMS, JOURNAL])
-@pytest.mark.parametrize("cut", [1, 3, 63])
-def test_cut_short_while_writing(tmp_path, name, cut):
-    """Everything that a crash may leave behind what counts."""
-    store = LocalStore.create(tmp_path / "g", 8, {})
-    store.add(vectors_of(0, 3), ["a", "b", "c"], [{}] * 3)
-    before = {each: (tmp_path / "g" / each).stat().st_size for each in (VECTORS, ITEMS, JOURNAL)}
-    store.add(vectors_of(1, 3), ["d", "e", "f"], [{}] * 3)
-    store.close()
-    for each in (VECTORS, ITEMS, JOURNAL):  # the data may have reached the disk, but not the record, or not all of it
-        size = before[each] + (cut if each == name else 0) if each != JOURNAL or name == JOURNAL else before[each]
-        os.truncate(tmp_path / "g" / each, size)
-    store = LocalStore(tmp_path / "g")
-    assert len(store) == 3
-    store.add(vectors_of(2, 2), ["x", "y"], [{}] * 2)
+def test_what_a_crash_leaves_behind_what_counts(tmp_path):
+    """Vectors that were written and never committed are overwritten by the next."""
+    store = made(tmp_path / "g", (0, 3))
+    with (tmp_path / "g" / SEGMENT).open("ab") as file:
+        file.write(b"half a vector")
+    store.add(vectors_of(5, 2), ["x", "y"], [{}] * 2)
     again = LocalStore(tmp_path / "g")
     assert (len(again), again.verify()) == (5, [])
-    assert np.array_equal(again.vector("y"), vectors_of(2, 2)[1])
+    assert np.array_equal(again.vector("y"), vectors_of(5, 2)[1])
 
 
-def test_a_group_of_blocks_counts_as_a_whole(tmp_path):
-    store = LocalStore.create(tmp_path / "g", 8, {})
-    store.add(vectors_of(0, 2), ["a", "b"], [{}] * 2)
-    store.add(vectors_of(1, 9000), [f"i{k}" for k in range(9000)], [{}] * 9000)
-    path = tmp_path / "g" / JOURNAL
-    content = path.read_bytes()
-    assert len(content) == 4 * 64
-    for records in (2, 3):  # the last of its three records is not there
-        path.write_bytes(content[: 64 * records])
-        assert len(LocalStore(tmp_path / "g")) == 2
-    path.write_bytes(content[:128] + bytes(64) + content[192:])  # one in the middle has not reached the disk
-    assert len(LocalStore(tmp_path / "g")) == 2
-    path.write_bytes(content)
-    assert len(LocalStore(tmp_path / "g")) == 9002
+def test_a_full_disk_loses_nothing(tmp_path):
+    """Of finding 2: an addition that did not reach the disk is an error, and never half there."""
+    with small_disk(tmp_path / "disk", "300k") as grow:
+        store, acknowledged = LocalStore.create(tmp_path / "disk" / "g", 8, {}), 0
+
+        def add():
+            store.add(vectors_of(acknowledged, 500), [f"i{acknowledged + k}" for k in range(500)], [{}] * 500)
+
+        while (problem := raised_by(add)) is None:
+            acknowledged += 500
+        assert (problem.errno, acknowledged > 0) == (errno.ENOSPC, True)
+        for again in (store, LocalStore(tmp_path / "disk" / "g")):
+            assert (len(again), again.verify()) == (acknowledged, [])
+            assert np.array_equal(again.vector("i499"), vectors_of(0, 500)[499])
+        grow("3m")
+        add()
+        assert (len(store), store.verify()) == (acknowledged + 500, [])
 
 
-@pytest.mark.parametrize("name", [VECTORS, ITEMS])
-def test_damage_is_found_and_the_rest_rescued(tmp_path, name):
-    store = LocalStore.create(tmp_path / "g", 8, {"embedder": 1})
-    for number in range(4):
-        store.add(vectors_of(number, 2), [f"{number}a", f"{number}b"], [{"n": number}] * 2)
-    store.delete(["3a"])
-    size = (tmp_path / "g" / name).stat().st_size
-    with (tmp_path / "g" / name).open("r+b") as file:
-        file.seek(size * 3 // 10)
+def raised_by(act):
+    try:
+        act()
+    except OSError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("size", ["16k", "24k", "40k"])
+def test_a_disk_too_small_to_create_a_gallery(tmp_path, size):
+    """Of finding 4: with more room the same folder can be used."""
+    with small_disk(tmp_path / "disk", size) as grow:
+        with pytest.raises(OSError, match="No space left"):
+            LocalStore.create(tmp_path / "disk" / "g", 8, {})
+        grow("3m")
+        store = LocalStore.create(tmp_path / "disk" / "g", 8, {})
+        store.add(vectors_of(0, 1), ["a"], [{}])
+
+
+def test_a_gallery_killed_while_it_is_created_can_be_created_again(tmp_path):
+    """Of finding 4, at whatever moment."""
+    code = (
+        "import sys, os, signal, threading; from pathlib import Path; from rankshot.gallery.local import LocalStore\n"
+        "print('ready', flush=True); threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), 9)).start()\n"
+        "LocalStore.create(Path(sys.argv[1]), 8, {}); os.kill(os.getpid(), 9)"
+    )
+    for number, pause in enumerate((0.0, 0.0005, 0.001, 0.003)):
+        folder = tmp_path / str(number)
+        subprocess.run([sys.executable, "-c", code, folder, str(pause)], check=False, capture_output=True)
+        try:
+            store = LocalStore(folder)
+        except FileNotFoundError:
+            store = LocalStore.create(folder, 8, {})
+        store.add(vectors_of(0, 1), ["a"], [{}])
+        assert ids_in(store) == ["a"]
+        assert not list(folder.glob(".making-*")) or not (folder / DATABASE).exists()
+
+
+def test_damaged_vectors_are_found_and_told(tmp_path):
+    store = made(tmp_path / "g", (0, 2), (2, 2), (4, 2))
+    store.close()
+    with (tmp_path / "g" / SEGMENT).open("r+b") as file:
+        file.seek(70)
         file.write(b"\x00\xff")
-    damaged = LocalStore(tmp_path / "g")  # the header is all that is looked at
+    damaged = LocalStore(tmp_path / "g")  # a few rows are all that is looked at
     (told,) = damaged.verify()
     assert "images 2 to 3 are damaged: their checksum is wrong" in told
     with pytest.raises(Damaged, match="What is intact can be rescued"):
         damaged.search(vectors_of(0, 1), 1)
-    rescued, lost = damaged.rescue(tmp_path / "new")
-    assert lost == [told]
-    assert sorted(id for ids, _ in rescued.chunks() for id in ids) == ["0a", "0b", "2a", "2b", "3b"]
-    assert rescued.metadata("2b") == {"n": 2}
-    assert rescued.about == {"embedder": 1}
-    assert rescued.verify() == []
 
 
-@pytest.mark.parametrize("byte", [0, 4, 5, 6, 8, 20, 30, 45, 63])
-@pytest.mark.parametrize("record", [1, 2], ids=["addition", "deletion"])
-def test_a_damaged_record_is_no_crash(tmp_path, record, byte):
-    """Nothing is forgotten without a word, nor overwritten."""
-    store = LocalStore.create(tmp_path / "g", 8, {})
-    store.add(vectors_of(0, 2), ["a", "b"], [{}] * 2)
-    store.add(vectors_of(1, 2), ["c", "d"], [{}] * 2)
-    store.delete(["a"])
-    content = bytearray((tmp_path / "g" / JOURNAL).read_bytes())
-    content[64 * record + byte] ^= 0x41
-    (tmp_path / "g" / JOURNAL).write_bytes(content)
-    damaged = LocalStore(tmp_path / "g")
+def test_vectors_that_are_cut_short_or_gone(tmp_path):
+    store = made(tmp_path / "g", (0, 4))
+    store.close()
+    os.truncate(tmp_path / "g" / SEGMENT, 8 * 4 * 3)
     with pytest.raises(Damaged, match="What is intact can be rescued"):
-        damaged.search(vectors_of(0, 1), 1)
+        LocalStore(tmp_path / "g").search(vectors_of(0, 1), 1)
+    (tmp_path / "g" / SEGMENT).unlink()
     with pytest.raises(Damaged, match="What is intact can be rescued"):
-        damaged.add(vectors_of(2, 1), ["e"], [{}])
-    rescued, lost = damaged.rescue(tmp_path / "new")
-    assert any("a record of the journal is damaged" in told for told in lost)
-    found = sorted(id for ids, _ in rescued.chunks() for id in ids)
-    assert found == (["b"] if record == 1 else ["a", "b", "c", "d"])
+        LocalStore(tmp_path / "g").search(vectors_of(0, 1), 1)
 
 
-def test_a_damaged_deletion_deletes_nothing(tmp_path):
-    store = LocalStore.create(tmp_path / "g", 8, {})
-    store.add(vectors_of(0, 3), ["a", "b", "c"], [{}] * 3)
-    store.delete(["b"])
-    content = bytearray((tmp_path / "g" / ITEMS).read_bytes())
-    content[-8] ^= 3
-    (tmp_path / "g" / ITEMS).write_bytes(content)
-    damaged = LocalStore(tmp_path / "g")
-    with pytest.raises(Damaged, match="a deletion is damaged"):
-        len(damaged)
-    rescued, lost = damaged.rescue(tmp_path / "new")
-    assert ["a deletion is damaged" in told for told in lost] == [True]
-    assert len(rescued) == 3
-
-
-def test_files_that_are_cut_or_gone(tmp_path):
-    store = LocalStore.create(tmp_path / "g", 8, {})
-    store.add(vectors_of(0, 2), ["a", "b"], [{}] * 2)
-    store.add(vectors_of(1, 2), ["c", "d"], [{}] * 2)
-    os.truncate(tmp_path / "g" / VECTORS, 8 * 4 * 3)
-    rescued, lost = LocalStore(tmp_path / "g").rescue(tmp_path / "new")
-    assert (len(rescued), len(lost)) == (2, 1)
-    os.truncate(tmp_path / "g" / JOURNAL, 64)  # as if the last addition had never been finished
-    assert ["do not count" in told for told in LocalStore(tmp_path / "g").verify()] == [True, True]
-    (tmp_path / "g" / ITEMS).unlink()
-    with pytest.raises(FileNotFoundError, match=r"items\.bin"):
-        LocalStore(tmp_path / "g")
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("UPDATE items SET metadata = '{\"from\": 7}' WHERE row = 1", "what is told about image 1 is damaged"),
+        ("UPDATE items SET id = x'616263' WHERE row = 1", "what is told about image 1 is damaged"),
+        ("DELETE FROM items WHERE row = 1", "it does not tell whose they are"),
+        ("UPDATE state SET rows = 9", "it counts 9 vectors, and tells of 4"),
+        ("UPDATE blocks SET first = 1", "not told of one after another"),
+        ("INSERT INTO deleted VALUES (77, 99)", "deleted that never was there"),
+        ("DELETE FROM state", "does not tell what it is about"),
+        ("UPDATE state SET dimensions = 9223372036854775807", "should be a whole number from 1 to 65,536"),
+        ("UPDATE state SET about = '[1]'", "should be an object"),
+        ("UPDATE items SET source = '[1, 2]', row = row", "is damaged"),
+    ],
+)
+def test_a_database_that_somebody_has_changed(tmp_path, change, told):
+    made(tmp_path / "g", (0, 4)).close()
+    database = sqlite3.connect(tmp_path / "g" / DATABASE)
+    database.execute(change)
+    database.commit()
+    database.close()
+    with pytest.raises(ValueError, match=told):
+        LocalStore(tmp_path / "g").search(vectors_of(0, 1), 4)
 
 
 def test_readers_see_what_others_write(tmp_path):
@@ -173,14 +201,152 @@ def test_two_processes_write_in_turns(tmp_path):
     assert len(LocalStore(tmp_path / "g")) == 1
 
 
+def test_an_id_that_is_deleted_can_be_used_again(tmp_path):
+    store = made(tmp_path / "g", (0, 3))
+    store.delete(["i1"])
+    store.add(vectors_of(9, 1), ["i1"], [{"new": True}])
+    assert np.array_equal(store.vector("i1"), vectors_of(9, 1)[0])
+    assert ids_in(store) == ["i0", "i2", "i1"]
+    assert store.verify() == []
+
+
+def test_replacing_is_one_change(tmp_path):
+    store, source = made(tmp_path / "g", (0, 2)), Source(5, -3, "ab")
+    store.add(vectors_of(7, 2), ["i1", "new"], [{"again": 1}, {}], [source, None], replace=True)
+    assert store.sources(["i0", "i1", "new", "never"]) == {"i0": None, "i1": source, "new": None}
+    assert np.array_equal(store.vector("i1"), vectors_of(7, 2)[0])
+    assert store.metadata("i1") == {"again": 1}
+    assert (len(store), store.verify()) == (3, [])
+
+
+def test_numbers_for_images_without_a_name(tmp_path):
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    assert store.add(vectors_of(0, 3), [None, "1", None], [{}] * 3) == ["0", "1", "2"]
+    store.delete(["0"])
+    assert store.add(vectors_of(1, 2), [None, None], [{}] * 2) == ["3", "4"]
+
+
+@pytest.mark.parametrize("name", ["caf\udce9.jpg", "\ud800", "a\x00b", "é✓\U0001f600", "x" * 8192, "'; DROP TABLE items"])
+def test_any_name(tmp_path, name):
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    store.add(vectors_of(0, 2), [name, "other"], [{name: name}, {}])
+    assert store.search(vectors_of(0, 1), 2)[0][0][0] in (name, "other")
+    assert store.metadata(name) == {name: name}
+    store.delete([name])
+    assert name not in store
+
+
+@pytest.mark.parametrize("bad", [{"x": float("nan")}, {"x": object()}, {1: {2: {3}}}])
+def test_metadata_that_json_cannot_hold(tmp_path, bad):
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    with pytest.raises(ValueError, match="metadata must be what JSON can hold"):
+        store.add(vectors_of(0, 2), ["a", "b"], [{}, bad])
+    assert len(store) == 0
+
+
+def test_a_read_only_folder_can_be_searched(tmp_path):
+    """Also one whose last changes lie in SQLite's log still, as a process that was killed leaves it."""
+    folder = tmp_path / "g"
+    store = made(folder, (0, 3))
+    copies = {"closed": tmp_path / "closed", "killed": tmp_path / "killed"}
+    shutil.copytree(folder, copies["killed"])  # with its log
+    store.close()
+    shutil.copytree(folder, copies["closed"])
+    assert (copies["killed"] / f"{DATABASE}-wal").stat().st_size > 0
+    (copies["killed"] / f"{DATABASE}-shm").unlink()
+    code = (
+        "import sys, os; from pathlib import Path; import numpy as np; from rankshot.gallery.local import LocalStore\n"
+        "os.setgid(65534), os.setuid(65534)\n"
+        "store = LocalStore(Path(sys.argv[1])); assert not store.is_writable\n"
+        "print([hit.id for hit in store.search(np.ones((1, 8), np.float32), 9)[0]].__len__())\n"
+        "try: store.add(np.ones((1, 8), np.float32), ['x'], [{}])\n"
+        "except PermissionError as error: print(error.strerror)"
+    )
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody who may not write")
+    for each in (tmp_path, *tmp_path.parents):
+        if each.is_relative_to(tempfile.gettempdir()) and each != Path(tempfile.gettempdir()):
+            each.chmod(0o755)
+    for place in copies.values():
+        place.chmod(0o555)
+        for file in place.iterdir():
+            file.chmod(0o444)
+        done = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=False)
+        assert done.stdout.splitlines() == ["3", "the gallery is read-only"], done.stderr
+
+
+def test_a_forked_process_opens_it_again(tmp_path):
+    store = made(tmp_path / "g", (0, 2))
+    child = os.fork()
+    if child == 0:
+        try:
+            len(store)
+        except ValueError as error:
+            os._exit(0 if "before this process was forked: open it here again" in str(error) else 1)
+        os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    store.close()
+    with pytest.raises(ValueError, match="was closed: open it again"):
+        len(store)
+
+
+def test_who_searches_sees_one_moment(tmp_path):
+    """Threads and another process change everything while others search: no error, nothing that was not there."""
+    store = made(tmp_path / "g", (0, 200))
+    stop, problems = threading.Event(), []
+
+    def change(number):
+        mine = LocalStore(tmp_path / "g") if number else store
+        for turn in range(40):
+            names = [f"t{number}-{turn}-{k}" for k in range(5)]
+            mine.add(vectors_of(turn, 5), names, [{"colour": "red", "turn": turn}] * 5)
+            mine.delete(names[:3])
+        stop.set()
+
+    def search():
+        while not stop.is_set():
+            try:
+                for hit in store.search(vectors_of(3, 2), 20, lambda told: told.get("colour") == "red")[0]:
+                    if hit.metadata["colour"] != "red" or f"-{hit.metadata['turn']}-" not in hit.id:
+                        problems.append(hit)
+                if len(store.search(vectors_of(3, 1), 50)[0]) != 50:
+                    problems.append("too few")
+            except Exception as error:
+                problems.append(error)
+
+    threads = [threading.Thread(target=change, args=[number]) for number in range(2)]
+    threads += [threading.Thread(target=search) for _ in range(3)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert problems == []
+    assert (len(store), store.verify()) == (200 + 2 * 40 * 2, [])
+
+
+def test_an_older_moment_is_seen_as_it_was(tmp_path):
+    """A transaction that began before a change, in a thread that goes on after it."""
+    store = made(tmp_path / "g", (0, 4))
+    with store._database.reading() as connection:
+        assert store._view_of(connection).alive == 4
+        store.delete(["i0"])
+        store.add(vectors_of(9, 1), ["new"], [{}])
+        assert len(store.search(vectors_of(0, 1), 9)[0]) == 4
+        view = store._view_of(connection)
+    assert (len(view.vectors), view.alive) == (4, 4)
+
+
 def test_bad_folders(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"is no gallery: there is no gallery\.json in it"):
+    with pytest.raises(FileNotFoundError, match=r"is no gallery: there is no gallery\.sqlite in it"):
         LocalStore(tmp_path)
-    (tmp_path / "gallery.json").write_text('{"format": 9}')
-    with pytest.raises(ValueError, match="is of format 9: this version reads 1"):
-        LocalStore(tmp_path)
-    (tmp_path / "gallery.json").write_text('{"format": 1}')
-    with pytest.raises(Damaged, match="it should tell 'dimensions' and 'about'"):
-        LocalStore(tmp_path)
+    (tmp_path / "something").write_text("")
     with pytest.raises(FileExistsError, match="exists already and is not empty"):
         LocalStore.create(tmp_path, 8, {})
+    for dimensions in (0, 2**17, 2**63, "8"):
+        with pytest.raises(ValueError, match="dimensions of a gallery should be a whole number from 1 to 65,536"):
+            LocalStore.create(tmp_path / "new", dimensions, {})

@@ -14,8 +14,7 @@ import tyro
 from rankshot.gallery import Gallery
 from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.finding import image_files
-from rankshot.gallery.local import LocalStore
-from rankshot.gallery.milvus import is_milvus
+from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import tallying
 
 from .telling import metadata_of, told
@@ -26,8 +25,8 @@ Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db
 
 @dataclass(frozen=True)
 class Add:
-    """Add images to a gallery, which is made where it is not there yet. An image's id is its path; what is there already is
-    left alone, so that the same folder can be added again when it has grown."""
+    """Add images to a gallery, which is made where it is not there yet. An image's id is its path. What is there already is
+    left alone, unless its file has changed, so that the same folder can be added again when it has grown."""
 
     gallery: Where
     images: Annotated[tuple[Path, ...], tyro.conf.Positional]
@@ -40,20 +39,25 @@ class Add:
     def run(self) -> int:
         if not self.images:
             raise ValueError("give images, or folders of them")
-        notes, failed, there, added = metadata_of(self.metadata), 0, 0, 0
+        notes = metadata_of(self.metadata) or None
+        added = changed = there = unknown = failed = 0
         with opened(self.gallery, self.model) as gallery, tallying("images added") as tell:
             files = image_files(self.images)
             while some := list(islice(files, AT_ONCE)):
-                fresh = list(dict.fromkeys(path for path in some if str(path) not in gallery))
-                done = gallery.add(fresh, metadata=[notes] * len(fresh))
-                failed, there, added = (
-                    failed + len(told(done.failures)),
-                    there + len(some) - len(fresh),
+                done = gallery.add_files(some, notes)
+                added, changed, failed = (
                     added + len(done.ids),
+                    changed + len(done.changed),
+                    failed + len(told(done.failures)),
                 )
+                there, unknown = there + done.there, unknown + done.unknown
                 tell(added)
             count = len(gallery)
         print(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {count} in all")
+        if changed:
+            print(f"  {changed} had changed since they were added, and were embedded anew")
+        if unknown:
+            print(f"  {unknown} of them were added by an earlier version: whether they have changed since is not known")
         return 1 if failed else 0
 
 
@@ -102,7 +106,7 @@ class Rescue:
     """New folder."""
 
     def run(self) -> int:
-        rescued, lost = LocalStore(folder_in(self.gallery)).rescue(self.to)
+        rescued, lost = rescue(folder_in(self.gallery), self.to)
         for each in lost:
             print(f"rankshot: {each}", file=sys.stderr)
         print(f"{self.to}: {len(rescued)} images")
@@ -113,14 +117,10 @@ COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": D
 
 
 def opened(uri: str, model: str | None) -> Gallery:
-    folder = folder_in(uri)
-    if is_milvus(uri) or (folder.exists() and any(folder.iterdir())):
-        try:
-            return Gallery.open(uri, model)
-        except FileNotFoundError:
-            if not is_milvus(uri):
-                raise
-    return Gallery(uri, model or "conv4-mini-imagenet")
+    try:
+        return Gallery.open(uri, model)
+    except FileNotFoundError:  # there is none; a folder that holds something else is refused by who makes one
+        return Gallery(uri, model or "conv4-mini-imagenet")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rankshot.losses.unit import unit_vectors
+from rankshot.schema import Length, checked
 
 from .embedder import Embedder
 from .faiss_store import FaissStore, folder_in, is_faiss
+from .filters import Wanted
 from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
-from .pictures import Failure, own_name
-from .store import Damaged, Filter, Hit, Metadata, Store, Vectors, Wanted
+from .pictures import Failure
+from .sources import has_changed, id_of, source_of
+from .store import Damaged, Filter, Hit, Metadata, Store, Vectors, encoded
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
+
+
+class Seen(TypedDict):
+    """By which network the images were seen; None: the vectors were made elsewhere."""
+
+    name: Annotated[str, Length(4096)] | None
+    fingerprint: Annotated[str, Length(64)] | None
+
+
+class About(TypedDict):
+    """What a gallery tells about itself."""
+
+    embedder: Seen
 
 
 class Duplicate(NamedTuple):
@@ -39,6 +54,23 @@ class Added(NamedTuple):
     """What came of an addition: the ids that are in the gallery now, and the images that could not be read."""
 
     ids: list[str]
+    failures: list[Failure]
+
+
+class AddedFiles(NamedTuple):
+    """What came of adding files.
+
+    ids       of those that are new
+    changed   of those that were there and have changed since: they were embedded anew
+    there     how many were there already, as they are
+    unknown   of how many of these nobody knows whether they have changed: an earlier version added them
+    failures  files that could not be read
+    """
+
+    ids: list[str]
+    changed: list[str]
+    there: int
+    unknown: int
     failures: list[Failure]
 
 
@@ -86,9 +118,11 @@ class Gallery:
         """
         gallery = cls.__new__(cls)
         gallery._begin(_opened(str(uri)), None)
-        about = gallery.store.about.get("embedder")
-        if not isinstance(about, dict) or {"name", "fingerprint"} - about.keys():
-            raise Damaged(f"{uri} does not tell which network it was made with")
+        try:
+            checked(gallery.store.about, About, str(uri))
+        except ValueError as error:
+            gallery.close()
+            raise Damaged(f"{error}: a gallery tells which network it was made with") from None
         if (made := _made(embedder)) is not None:
             gallery._embedder = gallery._the_same(made)
         return gallery
@@ -118,24 +152,44 @@ class Gallery:
         ids       one each; None: the path, or the next number that is free
         metadata  one dictionary each, of what JSON can hold
         """
-        images = list(images)
+        images = _listed(images)
         for what, given in (("ids", ids), ("metadata", metadata)):
             if given is not None and len(given) != len(images):
                 raise ValueError(f"there must be as many {what} as images, {len(images)}, got {len(given)}")
-        notes = [dict(each) for each in metadata] if metadata is not None else [{} for _ in images]
-        _check_json(notes)
-        vectors = self._ready(images)
+        notes = [dict(each) for each in metadata] if metadata is not None else [{} for _ in range(len(images))]
+        encoded(notes)  # complains now, and not when everything is embedded
+        names = list(ids) if ids is not None else [id_of(each) for each in images]
+        return self._added(images, names, notes)
+
+    def add_files(self, paths: Iterable[str | Path], metadata: Metadata | None = None) -> AddedFiles:
+        """Files that are not there yet, and anew those that have changed since they were added; ids are their paths.
+
+        metadata  of all of these; None: what has changed keeps its own
+        """
+        encoded([metadata or {}])
+        files = {str(id_of(path)): path for path in paths}
+        known = self.store.sources(list(files))
+        changed = [id for id, before in known.items() if before is not None and has_changed(files[id], before)]
+        new = [id for id in files if id not in known]
+        told = self._added([files[id] for id in new], new, [dict(metadata or {}) for _ in new])
+        notes = [dict(metadata) if metadata is not None else self.store.metadata(id) for id in changed]
+        again = self._added([files[id] for id in changed], changed, notes, replace=True)
+        unknown = sum(before is None for before in known.values())
+        return AddedFiles(told.ids, again.ids, len(known) - len(changed), unknown, told.failures + again.failures)
+
+    def _added(self, images: Any, ids: Sequence[str | None], notes: Sequence[Metadata], *, replace: bool = False) -> Added:
+        vectors, sources = self._ready(images), None
         if vectors is not None:
             places, failures = list(range(len(images))), []
         else:
+            sources = [source_of(each) for each in images]  # first: what changes while it is embedded is noticed next time
             parts = list(self.embedder.each(images))
             places = [place for part in parts for place in part.places]
             failures = [failure for part in parts for failure in part.failures]
             vectors = np.concatenate([part.vectors for part in parts] or [np.zeros((0, self.store.dimensions), np.float32)])
-        chosen = list(ids) if ids is not None else self._new_ids(images)
-        names = [chosen[place] for place in places]
-        self.store.add(vectors, names, [notes[place] for place in places])
-        return Added(names, failures)
+            sources = [sources[place] for place in places]
+        chosen, told = [ids[place] for place in places], [notes[place] for place in places]
+        return Added(self.store.add(vectors, chosen, told, sources, replace=replace), failures)
 
     def delete(self, ids: str | Sequence[str]) -> None:
         """All of them or, where one is unknown, none."""
@@ -174,8 +228,8 @@ class Gallery:
         """A copy, in a new place of any kind."""
         target = _created(str(path), self.store.dimensions, self.store.about)
         try:
-            for ids, vectors in self.store.chunks():
-                target.add(vectors, ids, [self.store.metadata(each) for each in ids])
+            for ids, vectors, metadata, sources in self.store.chunks():
+                target.add(vectors, ids, metadata, sources)
         finally:
             target.close()
 
@@ -222,26 +276,27 @@ class Gallery:
         ready = self._ready(given)
         return self.embedder(given) if ready is None else ready
 
-    def _ready(self, given: list[Any]) -> Vectors | None:
+    def _ready(self, given: list[Any] | NDArray[Any]) -> Vectors | None:
         """Vectors of length 1, where these are vectors; None: they are images."""
-        if not all(_is_vector(each) for each in given):
+        if isinstance(given, np.ndarray):
+            vectors = given.astype(np.float64)
+        elif all(_is_vector(each) for each in given):
+            for each in given:
+                if len(each) != self.store.dimensions:
+                    raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {len(each)}")
+            vectors = np.array([np.asarray(each, np.float64) for each in given]).reshape(len(given), self.store.dimensions)
+        else:
             return None
-        for each in given:
-            if len(each) != self.store.dimensions:
-                raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {len(each)}")
-        vectors = np.array([np.asarray(each, np.float64) for each in given]).reshape(len(given), self.store.dimensions)
+        if vectors.shape[1] != self.store.dimensions:
+            raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {vectors.shape[1]}")
         if not np.isfinite(vectors).all():
             row = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
             raise ValueError(f"vectors must be finite, number {row} is not")
         largest = np.abs(vectors).max(1, keepdims=True, initial=0.0)  # first: the shortest count too
         return unit_vectors(torch.from_numpy(vectors / np.where(largest > 0, largest, 1))).float().numpy()
 
-    def _new_ids(self, images: Any) -> list[str]:
-        free = (str(number) for number in count(len(self)) if str(number) not in self)
-        return [own_name(each) or next(free) for each in images]
-
     def _blocks(self) -> Iterator[tuple[list[str], Vectors]]:
-        for ids, vectors in self.store.chunks():
+        for ids, vectors, *_ in self.store.chunks():
             for start in range(0, len(ids), 1024):
                 yield ids[start : start + 1024], vectors[start : start + 1024]
 
@@ -250,19 +305,17 @@ def _made(embedder: str | Path | Embedder | None) -> Embedder | None:
     return embedder if embedder is None or isinstance(embedder, Embedder) else Embedder(embedder)
 
 
+def _listed(images: Any) -> Any:
+    """A list; a matrix of numbers stays one."""
+    is_matrix = isinstance(images, np.ndarray) and images.ndim == 2 and images.dtype.kind == "f"
+    return images if is_matrix else list(images)
+
+
 def _is_vector(given: Any) -> bool:
     """One-dimensional numbers."""
     if isinstance(given, (list, tuple)):
         return bool(given) and all(isinstance(each, (int, float)) for each in given)
     return getattr(given, "ndim", None) == 1
-
-
-def _check_json(notes: Iterable[Mapping[str, Any]]) -> None:
-    for each in notes:
-        try:
-            json.dumps(each, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"metadata must be what JSON can hold, got {each!r}: {error}") from None
 
 
 def _created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:

@@ -1,351 +1,401 @@
-"""A gallery in a folder: vectors in a memory-mapped file, searched exactly; durable, and checked.
+"""A gallery in a folder: searched exactly; durable, checked, and shared by threads and processes.
 
-gallery.json   dimensions, and which network the vectors come from
-vectors.bin    float32, row after row
-items.bin      of every row a line of JSON, [id, metadata]; of every deletion the rows, as 8 bytes each
-journal.bin    what counts of them, with checksums (see `journal`)
+gallery.sqlite   ids, metadata, which rows of vectors count, checksums (see `database`)
+vectors.f32      the vectors, mapped into memory (see `segment`)
 
-What counts is never touched again. A change is first written behind it, then acknowledged by a record: whatever moment the
-process dies at, what was acknowledged is there, and what was not is overwritten by the next.
+A change is a transaction: its vectors are on the disk before it is committed. A search is one too, a reading one: it sees
+the moment at which it began, and is never in the way of who writes.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import time
+import logging
+import shutil
+import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from rankshot.files import locked, named, write_whole
-from rankshot.schema import read_json
+from rankshot.files import locked
+from rankshot.schema import Between, checked, parsed
 
-from . import journal
-from .journal import ADDED, DELETED
-from .store import Damaged, Filter, Hit, Metadata, UnknownId, Vectors, check_new
+from .database import DATABASE, Database, create
+from .filters import Wanted
+from .nearest import nearest
+from .segment import Block, Segment
+from .store import (
+    Chunk,
+    Damaged,
+    Filter,
+    Hit,
+    Metadata,
+    Source,
+    UnknownId,
+    Vectors,
+    check_ids,
+    encoded,
+    there_already,
+)
 
-HEADER, VECTORS, ITEMS, JOURNAL = "gallery.json", "vectors.bin", "items.bin", "journal.bin"
-FORMAT = 1
-ROWS_OF_A_BLOCK = 4096  # which has a checksum of its own: so much is lost with one wrong byte
+log = logging.getLogger(__name__)
+
 ROWS_AT_ONCE = 2**17
-SIMILARITIES_AT_ONCE = 2**25
-PATIENCE = 10.0  # seconds to wait for another process that is writing
+ITEMS_AT_ONCE = 500  # rows that one question names
+Dimensions = Annotated[int, Between(1, 2**16)]
+Digest = tuple[Annotated[int, Between(0, 2**62)], Annotated[int, Between(-(2**62), 2**62)], str]
+RESCUE = "What is intact can be rescued into a new gallery"
+
+
+class View(NamedTuple):
+    """What counts at one moment.
+
+    change   number of the last change
+    vectors  (rows, D), also of images that were deleted
+    dead     (rows,): those; None where there are none
+    """
+
+    change: int
+    vectors: Vectors
+    dead: NDArray[np.bool_] | None
+
+    @property
+    def alive(self) -> int:
+        return len(self.vectors) - (0 if self.dead is None else int(np.count_nonzero(self.dead)))
 
 
 class LocalStore:
-    """See `Store`. `open` reads the header and the journal alone, whatever the size."""
+    """See `Store`. To open it reads a few rows, whatever its size."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        if not (folder / HEADER).is_file():
-            raise FileNotFoundError(f"{folder} is no gallery: there is no {HEADER} in it")
-        header = read_json(folder / HEADER)
-        if header.get("format") != FORMAT:
-            raise ValueError(f"{folder / HEADER} is of format {header.get('format')!r}: this version reads {FORMAT}")
-        if not isinstance(header.get("dimensions"), int) or not isinstance(header.get("about"), dict):
-            raise Damaged(f"{folder / HEADER} is damaged: it should tell 'dimensions' and 'about'")
-        self.dimensions: int = header["dimensions"]
-        self.about: dict[str, Any] = header["about"]
-        self.is_writable = os.access(folder / JOURNAL, os.W_OK)
-        flags = os.O_RDWR if self.is_writable else os.O_RDONLY
-        self._files = {}
-        for name in (VECTORS, ITEMS, JOURNAL):
-            with named(folder / name):
-                self._files[name] = os.open(folder / name, flags)
-        self._checked = np.zeros(0, bool)  # of the records: whether they and their data were found intact
-        self._lines: dict[int, list[bytes]] = {}
-        self._read_journal()
+        if not (folder / DATABASE).is_file():
+            from .format_1 import is_format_1, migrated
+
+            if not is_format_1(folder):
+                raise FileNotFoundError(f"{folder} is no gallery: there is no {DATABASE} in it")
+            self.folder = folder = migrated(folder)
+        self._database = Database(folder)
+        with self._database.reading() as connection:
+            about, dimensions = _one(connection, folder, "SELECT about, dimensions FROM state")
+        where = f"{folder / DATABASE}"
+        self.about: dict[str, Any] = parsed(about, dict[str, Any], where)
+        self.dimensions: int = checked(dimensions, Dimensions, f"{where}: dimensions")
+        self._segment = Segment(folder, self.dimensions)
+        self._view = View(-1, self._segment.rows(0), None)
+        self._intact = 0  # rows whose checksums were compared
 
     @classmethod
     def create(cls, folder: Path, dimensions: int, about: Mapping[str, Any]) -> Self:
         """A new and empty one; a folder that holds anything is left alone."""
+        checked(dimensions, Dimensions, "the dimensions of a gallery")
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise FileExistsError(f"{folder} exists already and is not empty")
-        for name in (VECTORS, ITEMS, JOURNAL):
-            (folder / name).touch()
-        header = {"format": FORMAT, "dimensions": dimensions, "about": dict(about)}
-        write_whole(folder / HEADER, json.dumps(header, indent=1) + "\n")  # last: it makes the folder a gallery
+        with locked(folder) as is_ours:
+            if not is_ours:
+                raise FileExistsError(f"{folder} is being made by another process")
+            for left in folder.glob(".making-*"):  # of one that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            if any(folder.iterdir()):
+                raise FileExistsError(f"{folder} exists already and is not empty")
+            create(folder, dimensions, json.dumps(dict(about)))
         return cls(folder)
 
+    @property
+    def is_writable(self) -> bool:
+        return self._database.is_writable
+
     def close(self) -> None:
-        for file in self._files.values():
-            os.close(file)
-        self._files = {}
+        self._database.close()
+        self._view = View(-1, np.zeros((0, self.dimensions), np.float32), None)  # lets go of the mapped file
+        self._segment = Segment(self.folder, self.dimensions)
 
     def __len__(self) -> int:
-        self._catch_up()
-        return self._rows - len(self._dead)
+        with self._database.reading() as connection:
+            return int(_one(connection, self.folder, "SELECT COUNT(*) FROM items")[0])
 
     def __contains__(self, id: object) -> bool:
-        return id in self._places()
+        return isinstance(id, str) and bool(self.sources([id]))
 
-    def add(self, vectors: Vectors, ids: Sequence[str], metadata: Sequence[Metadata]) -> None:
+    def add(
+        self,
+        vectors: Vectors,
+        ids: Sequence[str | None],
+        metadata: Sequence[Metadata],
+        sources: Sequence[Source | None] | None = None,
+        *,
+        replace: bool = False,
+    ) -> list[str]:
         """All or none; when it returns, they are on the disk."""
         content = np.ascontiguousarray(vectors, dtype="<f4")
         if content.shape != (len(ids), self.dimensions) or len(metadata) != len(ids):
             raise ValueError(f"{len(ids)} ids need vectors of shape {(len(ids), self.dimensions)}, got {content.shape}")
-        with self._writing():
-            places = self._places()
-            check_new(ids, places.__contains__)
-            lines = [json.dumps([id, dict(each)]) for id, each in zip(ids, metadata, strict=True)]
-            if not ids:
-                return
-            first, offset = self._rows, self._items_end
-            made: list[journal.Records] = []
-            blocks: list[bytes] = []
-            for start in range(0, len(ids), ROWS_OF_A_BLOCK):
-                some = slice(start, min(start + ROWS_OF_A_BLOCK, len(ids)))
-                items = "".join(f"{line}\n" for line in lines[some]).encode()
-                rows, more = some.stop - start, some.stop < len(ids)
-                made.append(
-                    journal.record(ADDED, first + start, rows, offset, content[some].data, items, len(made), more=more)
-                )
-                blocks.append(items)
-                offset += len(items)
-            _write(self._files[VECTORS], content.data.cast("B"), first * self.dimensions * 4)
-            _write(self._files[ITEMS], b"".join(blocks), self._items_end)
-            self._acknowledge(made)
-            places.update(zip(ids, range(first, self._rows), strict=True))
+        check_ids(ids)
+        notes = encoded(metadata)
+        origins = [None if each is None else json.dumps(each) for each in sources or [None] * len(ids)]
+        if not ids:
+            return []
+        with self._database.writing() as connection:
+            change, first = _one(connection, self.folder, "SELECT change + 1, rows FROM state")
+            if replace:
+                self._drop(connection, [row for row, *_ in self._rows_of(connection, _known(ids))], change)
+            names = _numbered(connection, ids, first)
+            keys = [_key(name) for name in names]
+            items = [
+                (first + place, key, note, origin, _checksum(first + place, key, note, origin))
+                for place, (key, note, origin) in enumerate(zip(keys, notes, origins, strict=True))
+            ]
+            try:
+                connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", items)
+            except sqlite3.IntegrityError:
+                there = {id for row, id, _ in self._rows_of(connection, names) if row < first}
+                raise there_already(next(name for name in names if name in there)) from None
+            connection.executemany("INSERT INTO blocks VALUES (?, ?, ?)", self._segment.write(content, first))
+            connection.execute("UPDATE state SET change = ?, rows = ?", (change, first + len(ids)))
+        return names
 
     def delete(self, ids: Sequence[str]) -> None:
-        """All or none. The rows stay in the files, and are not found any more."""
-        with self._writing():
-            places = self._places()
-            rows = []
-            for each in dict.fromkeys(ids):
-                if each not in places:
-                    raise UnknownId(each, len(self))
-                rows.append(places[each])
-            if not rows:
-                return
-            content, offset = np.array(rows, "<u8").tobytes(), self._items_end
-            _write(self._files[ITEMS], content, offset)
-            self._acknowledge([journal.record(DELETED, 0, 0, offset, b"", content)])
-            for each in ids:
-                places.pop(each, None)
+        """All or none. The vectors stay in their file, and are not found any more."""
+        wanted = list(dict.fromkeys(ids))
+        with self._database.writing() as connection:
+            (change,) = _one(connection, self.folder, "SELECT change + 1 FROM state")
+            rows = {id: row for row, id, _ in self._rows_of(connection, wanted)}
+            for each in wanted:
+                if each not in rows:
+                    raise UnknownId(each, _one(connection, self.folder, "SELECT COUNT(*) FROM items")[0])
+            self._drop(connection, list(rows.values()), change)
+            connection.execute("UPDATE state SET change = ?", (change,))
 
-    def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = True) -> list[list[Hit]]:
-        if not len(self):  # which also catches up
-            return [[] for _ in queries]
-        allowed = self._allowed(where)
-        asked, found = torch.from_numpy(np.ascontiguousarray(queries, np.float32)), []
-        for some in torch.split(asked, max(1, SIMILARITIES_AT_ONCE // min(self._rows, ROWS_AT_ONCE))):
-            found += self._nearest(some, k, allowed)
-        return found
+    def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = False) -> list[list[Hit]]:
+        asked = np.ascontiguousarray(queries, np.float32)
+        with self._database.reading() as connection:
+            view = self._view_of(connection)
+            rows = None if where is None else self._matching(connection, where)
+            found = self._nearest(view, asked, k, rows, exactly=exactly)
+            return self._hits(connection, found)
 
-    def _nearest(self, queries: torch.Tensor, k: int, allowed: torch.Tensor | None) -> list[list[Hit]]:
-        best = torch.empty(len(queries), 0), torch.empty(len(queries), 0, dtype=torch.long)
-        vectors = self._vectors()
-        for start in range(0, self._rows, ROWS_AT_ONCE):
-            similarities = queries @ torch.from_numpy(vectors[start : start + ROWS_AT_ONCE]).T
-            if allowed is not None:
-                similarities.masked_fill_(~allowed[start : start + ROWS_AT_ONCE], -torch.inf)
-            top = similarities.topk(min(k, similarities.shape[1]))
-            joined = torch.cat([best[0], top.values], 1), torch.cat([best[1], top.indices + start], 1)
-            kept = joined[0].topk(min(k, joined[0].shape[1]))
-            best = kept.values, joined[1].gather(1, kept.indices)
+    def _nearest(
+        self, view: View, queries: Vectors, k: int, rows: NDArray[np.int64] | None, *, exactly: bool
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """For each query the rows of the nearest, of `rows` where these are given, and how near they are."""
+        return nearest(view.vectors, view.dead, queries, k, rows)
+
+    def _hits(
+        self, connection: sqlite3.Connection, found: list[tuple[NDArray[np.int64], NDArray[np.float32]]]
+    ) -> list[list[Hit]]:
+        rows = np.unique(np.concatenate([each for each, _ in found])) if found else np.zeros(0, np.int64)
+        items = {row: (id, note) for row, id, note, _ in self._items(connection, rows.tolist())}
+        if len(items) < len(rows):
+            raise Damaged(f"{self.folder} is damaged: of some vectors it does not tell whose they are. {RESCUE}")
         return [
-            [self._hit(row, similarity) for similarity, row in zip(*each, strict=True) if similarity > -2]
-            for each in zip(best[0].tolist(), best[1].tolist(), strict=True)
+            [
+                Hit(items[row][0], similarity, json.loads(items[row][1]))
+                for row, similarity in zip(places.tolist(), similarities.tolist(), strict=True)
+            ]
+            for places, similarities in found
         ]
 
-    def _hit(self, row: int, similarity: float) -> Hit:
-        id, metadata = self._item(row)
-        return Hit(id, similarity, metadata)
-
     def vector(self, id: str) -> Vectors:
-        return np.array(self._vectors()[self._row(id)])
+        with self._database.reading() as connection:
+            row = self._row(connection, id)
+            return np.array(self._view_of(connection).vectors[row])
 
     def metadata(self, id: str) -> dict[str, Any]:
-        return self._item(self._row(id))[1]
-
-    def _row(self, id: str) -> int:
-        row = self._places().get(id)
-        if row is None:
-            raise UnknownId(id, len(self))
-        return row
-
-    def chunks(self) -> Iterator[tuple[list[str], Vectors]]:
-        self._catch_up()
-        alive, vectors = self._alive(), self._vectors()
-        for start in range(0, self._rows, ROWS_AT_ONCE):
-            rows = start + np.flatnonzero(alive[start : start + ROWS_AT_ONCE])
-            yield [self._item(row)[0] for row in rows.tolist()], vectors[rows]
-
-    def verify(self) -> list[str]:
-        """What is damaged, if anything: every block is read and compared with its checksum."""
-        found = [f"{self.folder}: {self._told(one)}" for one in self._records if self._damage(one)]
-        counted = {VECTORS: self._rows * self.dimensions * 4, ITEMS: self._items_end, JOURNAL: self._records.nbytes}
-        for name, size in counted.items():
-            if (more := os.fstat(self._files[name]).st_size - size) > 0:
-                found.append(
-                    f"{self.folder / name}: the last {more} bytes do not count: of an addition that was never finished, or "
-                    "the journal has lost its end"
-                )
+        with self._database.reading() as connection:
+            ((_, _, note, _),) = self._items(connection, [self._row(connection, id)])
+        found: dict[str, Any] = json.loads(note)
         return found
 
-    def rescue(self, folder: Path) -> tuple[LocalStore, list[str]]:
-        """A new gallery of all that is intact, and what was lost, or is uncertain."""
-        other, lost = LocalStore.create(folder, self.dimensions, self.about), self.verify()
-        for one in self._records:
-            if one["kind"] == ADDED and not self._damage(one):
-                first, rows = int(one["first"]), int(one["rows"])
-                items = [json.loads(line) for line in self._bytes(one).splitlines()]
-                alive = [place for place in range(rows) if first + place not in self._dead]
-                vectors = np.frombuffer(self._raw(one), "<f4").reshape(rows, self.dimensions)[alive]
-                other.add(vectors, [items[place][0] for place in alive], [items[place][1] for place in alive])
-        return other, lost
+    def sources(self, ids: Sequence[str]) -> dict[str, Source | None]:
+        with self._database.reading() as connection:
+            return {id: _source(origin, self.folder) for _, id, origin in self._rows_of(connection, ids)}
 
-    # What is in memory of it: the journal, and as much of the rest as was asked for.
+    def chunks(self) -> Iterator[Chunk]:
+        start, rows = 0, 1
+        while start < rows:
+            with self._database.reading() as connection:
+                view = self._view_of(connection)
+                rows, some = len(view.vectors), slice(start, start + ROWS_AT_ONCE)
+                alive = np.arange(rows)[some]
+                alive = alive if view.dead is None else alive[~view.dead[some]]
+                chunk = self._chunk(view.vectors, list(self._items(connection, alive.tolist())))
+            yield chunk
+            start += ROWS_AT_ONCE
 
-    def _read_journal(self) -> None:
-        self._broken: str | None = None
+    def verify(self) -> list[str]:
+        """Everything is read; one line for each thing that is damaged."""
+        with self._database.reading() as connection:
+            problems = [str(each) for (each,) in connection.execute("PRAGMA integrity_check(5)")]
+            found = [f"{self.folder / DATABASE}: {each}" for each in problems if each != "ok"]
+            (rows,) = _one(connection, self.folder, "SELECT rows FROM state")
+            for first, count, checksum in connection.execute("SELECT first, rows, checksum FROM blocks ORDER BY first"):
+                if self._is_damaged((first, count, checksum)):
+                    found.append(
+                        f"{self.folder}: images {first} to {first + count - 1} are damaged: their checksum is wrong"
+                    )
+            for row, key, note, origin, checksum in connection.execute("SELECT * FROM items ORDER BY row"):
+                if checksum != _checksum(row, key, note, origin):
+                    found.append(f"{self.folder}: what is told about image {row} is damaged: its checksum is wrong")
+            dead, there = (
+                {row for (row,) in connection.execute(f"SELECT row FROM {table}")} for table in ("deleted", "items")
+            )
+            if (dead & there) or (dead | there) != set(range(rows)):
+                found.append(f"{self.folder}: some images are neither there nor deleted, or both")
+        return found
+
+    def intact(self) -> Iterator[Chunk]:
+        """All that is as it was written, part by part, whatever has happened to the rest."""
+        with self._database.reading() as connection:
+            for block in connection.execute("SELECT first, rows, checksum FROM blocks ORDER BY first").fetchall():
+                first, count, _ = block
+                if self._is_damaged(block):
+                    continue
+                found = connection.execute("SELECT * FROM items WHERE row BETWEEN ? AND ?", (first, first + count - 1))
+                items = [(row, _id(key), *told) for row, key, *told, sum in found if sum == _checksum(row, key, *told)]
+                yield self._chunk(self._segment.rows(first + count), items)
+
+    def _chunk(self, vectors: Vectors, items: Sequence[tuple[int, str, str, str | None]]) -> Chunk:
+        return Chunk(
+            [id for _, id, _, _ in items],
+            vectors[[row for row, *_ in items]],
+            [json.loads(note) for _, _, note, _ in items],
+            [_source(origin, self.folder) for _, _, _, origin in items],
+        )
+
+    # What is read within a transaction.
+
+    def _view_of(self, connection: sqlite3.Connection) -> View:
+        """What counts for this transaction; what has changed since the last one is read, and no more."""
+        change, rows = _one(connection, self.folder, "SELECT change, rows FROM state")
+        before = self._view
+        if before.change == change:
+            return before
+        if before.change > change:  # another thread has seen more than this transaction
+            before = View(-1, before.vectors[:0], None)
+        self._check_blocks(connection, rows)
+        gone = [row for (row,) in connection.execute("SELECT row FROM deleted WHERE change > ?", (before.change,))]
+        dead = None
+        if gone or before.dead is not None:
+            dead = np.zeros(rows, bool)
+            dead[: len(before.vectors)] = False if before.dead is None else before.dead
+            if gone and not 0 <= min(gone) <= max(gone) < rows:
+                raise Damaged(f"{self.folder} is damaged: an image was deleted that never was there. {RESCUE}")
+            dead[gone] = True
+        view = View(change, self._segment.rows(rows), dead)
+        if self._view.change < change:
+            self._view = view
+        return view
+
+    def _check_blocks(self, connection: sqlite3.Connection, rows: int) -> None:
+        """Vectors that were not looked at before, against their checksums."""
+        place = self._intact
+        asked = "SELECT first, rows, checksum FROM blocks WHERE first >= ? ORDER BY first"
+        for first, count, checksum in connection.execute(asked, (place,)):
+            if first != place or count < 1 or first + count > rows:
+                raise Damaged(f"{self.folder} is damaged: its vectors are not told of one after another. {RESCUE}")
+            if self._is_damaged((first, count, checksum)):
+                raise Damaged(f"{self.folder}: {_damaged_images(first, count)}. {RESCUE}")
+            place += count
+        if place < rows:
+            raise Damaged(f"{self.folder} is damaged: it counts {rows} vectors, and tells of {place}. {RESCUE}")
+        self._intact = max(self._intact, place)
+
+    def _is_damaged(self, block: Block) -> bool:
         try:
-            self._records = journal.read(self.folder / JOURNAL)
-        except journal.DamagedJournal as error:
-            self._records, self._broken = error.intact, str(error)
-        self._size = os.fstat(self._files[JOURNAL]).st_size
-        self._checked = np.pad(self._checked, (0, max(0, len(self._records) - len(self._checked))))[: len(self._records)]
-        self._index: dict[str, int] | None = None
-        self._dead: set[int] = set()
-        self._deletions = 0  # that are in it
-        self._sum_up()
-
-    def _sum_up(self) -> None:
-        sound = self._records
-        last_added = sound[sound["kind"] == ADDED][-1:]
-        if len(last_added) and not journal.is_intact(last_added[0]):  # it tells how many rows there are
-            self._broken = "a record of the journal is damaged"
-        if self._broken:  # nothing is looked for in it, but what is intact can be rescued
-            sound = sound[[journal.is_intact(one) for one in sound]]
-        added = sound[sound["kind"] == ADDED]
-        self._rows = int(added[-1]["first"] + added[-1]["rows"]) if len(added) else 0
-        last = sound[-1:]
-        self._items_end = int(last[0]["offset"] + last[0]["length"]) if len(last) else 0
-        self._starts = added["first"].astype(np.int64)
-        self._added = np.flatnonzero(self._records["kind"] == ADDED)
-        deletions = sound[sound["kind"] == DELETED]
-        for one in deletions[self._deletions :]:
-            if self._damage(one):
-                self._broken = "a deletion is damaged"
-            else:
-                self._dead.update(np.frombuffer(self._bytes(one), "<u8").tolist())
-        self._deletions = len(deletions)
-
-    def _acknowledge(self, made: Sequence[journal.Records]) -> None:
-        self._records = journal.append(self._files[JOURNAL], self._records, made)
-        self._checked = np.append(self._checked, np.ones(len(made), bool))  # we wrote them
-        self._size = os.fstat(self._files[JOURNAL]).st_size
-        self._sum_up()
-
-    def _catch_up(self) -> None:
-        """With what others have written in the meantime. A damaged one is not used."""
-        if os.fstat(self._files[JOURNAL]).st_size != self._size:
-            self._read_journal()
-        if self._broken:
-            raise Damaged(f"{self.folder}: {self._broken}. What is intact can be rescued into a new gallery")
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Alone, and with what others have written in the meantime."""
-        if not self.is_writable:
-            raise PermissionError(f"{self.folder} is read-only")
-        ends = time.monotonic() + PATIENCE
-        while True:
-            with locked(self.folder) as is_ours:
-                if is_ours:
-                    self._catch_up()
-                    with named(self.folder):
-                        yield
-                    return
-            if time.monotonic() > ends:
-                raise TimeoutError(f"another process has been writing to {self.folder} for {PATIENCE:g} s")
-            time.sleep(0.01)
-
-    def _vectors(self) -> NDArray[np.float32]:
-        """All rows, checked once."""
-        self._catch_up()
-        for place in np.flatnonzero(~self._checked):
-            if self._damage(self._records[place]):
-                told = self._told(self._records[place])
-                raise Damaged(f"{self.folder}: {told}. What is intact can be rescued into a new gallery")
-            self._checked[place] = True
-        return self._mapped()
-
-    def _mapped(self) -> NDArray[np.float32]:
-        if not self._rows:
-            return np.zeros((0, self.dimensions), np.float32)
-        mapped = np.memmap(self.folder / VECTORS, "<f4", "c", shape=(self._rows, self.dimensions))
-        return mapped.view(np.ndarray)
-
-    def _damage(self, one: Any) -> bool:
-        if not journal.is_intact(one):
+            return not self._segment.is_intact(block)
+        except (Damaged, FileNotFoundError):
             return True
-        if zlib.crc32(self._bytes(one)) != one["items"]:
-            return True
-        if one["kind"] != ADDED:
-            return False
-        return bool(zlib.crc32(self._raw(one)) != one["vectors"])
 
-    def _raw(self, one: Any) -> bytes:
-        width = self.dimensions * 4
-        return os.pread(self._files[VECTORS], int(one["rows"]) * width, int(one["first"]) * width)
+    def _matching(self, connection: sqlite3.Connection, where: Filter) -> NDArray[np.int64]:
+        """Rows whose metadata a filter lets through: by SQL where it can be told so."""
+        told_so = where.sql if isinstance(where, Wanted) else None
+        if told_so is not None:
+            condition, values = told_so
+            rows = [row for (row,) in connection.execute(f"SELECT row FROM items WHERE {condition}", values)]
+        else:
+            asked = connection.execute("SELECT row, metadata FROM items")
+            rows = [row for row, note in asked if where(json.loads(note))]
+        return np.array(rows, np.int64)
 
-    def _told(self, one: Any) -> str:
-        if not journal.is_intact(one):
-            return "a record of the journal is damaged"
-        if one["kind"] == DELETED:
-            return "a deletion is damaged"
-        return f"images {int(one['first'])} to {int(one['first'] + one['rows']) - 1} are damaged: their checksum is wrong"
+    def _items(self, connection: sqlite3.Connection, rows: Sequence[int]) -> Iterator[tuple[int, str, str, str | None]]:
+        """(row, id, metadata, source) of those that are there, checked."""
+        for some in _parts(rows):
+            asked = f"SELECT * FROM items WHERE row IN ({', '.join('?' * len(some))}) ORDER BY row"
+            for row, key, note, origin, checksum in connection.execute(asked, some):
+                if checksum != _checksum(row, key, note, origin):
+                    raise Damaged(f"{self.folder}: what is told about image {row} is damaged. {RESCUE}")
+                yield row, _id(key), note, origin
 
-    def _bytes(self, one: Any) -> bytes:
-        return os.pread(self._files[ITEMS], int(one["length"]), int(one["offset"]))
+    def _rows_of(self, connection: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[int, str, str | None]]:
+        """(row, id, source) of those that are there."""
+        found: list[tuple[int, str, str | None]] = []
+        for some in _parts(ids):
+            asked = f"SELECT row, id, source FROM items WHERE id IN ({', '.join('?' * len(some))})"
+            found += [(row, _id(key), origin) for row, key, origin in connection.execute(asked, [*map(_key, some)])]
+        return found
 
-    def _item(self, row: int) -> tuple[str, dict[str, Any]]:
-        place = int(np.searchsorted(self._starts, row, side="right")) - 1
-        if place not in self._lines:
-            self._lines[place] = self._bytes(self._records[self._added[place]]).split(b"\n")
-        id, metadata = json.loads(self._lines[place][row - int(self._starts[place])])
-        return id, metadata
+    def _row(self, connection: sqlite3.Connection, id: str) -> int:
+        found = self._rows_of(connection, [id])
+        if not found:
+            raise UnknownId(id, _one(connection, self.folder, "SELECT COUNT(*) FROM items")[0])
+        return found[0][0]
 
-    def _places(self) -> dict[str, int]:
-        """id -> row, of what is not deleted."""
-        self._catch_up()
-        if self._index is None:
-            self._vectors()  # checked first
-            rows = (row for row in range(self._rows) if row not in self._dead)
-            self._index = {self._item(row)[0]: row for row in rows}
-        return self._index
-
-    def _alive(self) -> NDArray[np.bool_]:
-        alive = np.ones(self._rows, bool)
-        alive[list(self._dead)] = False
-        return alive
-
-    def _allowed(self, where: Filter | None) -> torch.Tensor | None:
-        if where is None and not self._dead:
-            return None
-        alive = self._alive()
-        if where is not None:
-            self._vectors()
-            for row in np.flatnonzero(alive).tolist():
-                alive[row] = where(self._item(row)[1])
-        return torch.from_numpy(alive)
+    def _drop(self, connection: sqlite3.Connection, rows: Sequence[int], change: int) -> None:
+        connection.executemany("DELETE FROM items WHERE row = ?", ((row,) for row in rows))
+        connection.executemany("INSERT INTO deleted VALUES (?, ?)", ((row, change) for row in rows))
 
 
-def _write(file: int, content: bytes | memoryview, offset: int) -> None:
-    """All of it, and on the disk."""
-    rest = memoryview(content)
-    while len(rest):
-        written = os.pwrite(file, rest, offset)
-        rest, offset = rest[written:], offset + written
-    os.ftruncate(file, offset)  # what a crash left behind it
-    os.fsync(file)
+def _damaged_images(first: int, count: int) -> str:
+    return f"images {first} to {first + count - 1} are damaged: their checksum is wrong"
+
+
+def _known(ids: Iterable[str | None]) -> list[str]:
+    return [each for each in ids if each is not None]
+
+
+def _numbered(connection: sqlite3.Connection, ids: Sequence[str | None], first: int) -> list[str]:
+    """Ids that are left open become numbers: that of the row, or the next that is free."""
+    if None not in ids:
+        return _known(ids)
+    taken, number, names = set(_known(ids)), first, []
+    for each in ids:
+        while each is None:
+            name, number = str(number), number + 1
+            is_there = connection.execute("SELECT 1 FROM items WHERE id = ?", (_key(name),)).fetchone()
+            each = None if is_there or name in taken else name
+        names.append(each)
+    return names
+
+
+def _key(id: str) -> bytes:
+    """Names of files need not be text: what is none is kept too."""
+    return id.encode("utf-8", "surrogatepass")
+
+
+def _id(key: Any) -> str:
+    try:
+        return bytes(key).decode("utf-8", "surrogatepass")
+    except (UnicodeDecodeError, TypeError):
+        raise Damaged(f"an id is damaged: {key!r}") from None
+
+
+def _checksum(row: Any, key: Any, note: Any, origin: Any) -> int:
+    return zlib.crc32(repr((row, key, note, origin)).encode("utf-8", "surrogatepass"))
+
+
+def _source(origin: Any, folder: Path) -> Source | None:
+    return None if origin is None else Source(*parsed(origin, Digest, f"{folder / DATABASE}: the source of an image"))
+
+
+def _one(connection: sqlite3.Connection, folder: Path, asked: str) -> tuple[Any, ...]:
+    found: tuple[Any, ...] | None = connection.execute(asked).fetchone()
+    if found is None:
+        raise Damaged(f"{folder / DATABASE} is damaged: it does not tell what it is about")
+    return found
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (values[start : start + ITEMS_AT_ONCE] for start in range(0, len(values), ITEMS_AT_ONCE))

@@ -3,7 +3,10 @@
     Gallery("gallery.db", …)                      milvus-lite
     Gallery("http://host:19530/photos", …)        a server, collection `photos`
 
-What the gallery is about lies in a collection of its own, `rankshot_galleries`.
+What the gallery is about lies in a collection of its own, `rankshot_galleries`. Threads may share a gallery. Several
+processes may use a server at once, but Milvus has no transactions: two that add the same id at the same moment both
+succeed, and the last one counts; a large addition becomes visible part by part. A file of milvus-lite is open in one
+process alone.
 """
 
 from __future__ import annotations
@@ -11,21 +14,25 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 
-from .store import Filter, Hit, Metadata, UnknownId, Vectors, Wanted, check_new
+from rankshot.schema import Between, checked
+
+from .filters import Wanted
+from .store import Chunk, Filter, Hit, Metadata, Source, UnknownId, Vectors, check_ids, encoded, there_already
 
 ABOUT = "rankshot_galleries"
-LONGEST_ID = 1024  # bytes of a key
+LONGEST_KEY = 1024  # bytes of a key
 PLAIN = "/._-~ "  # what a key may have beside letters and digits: the rest is written as %XX, since Milvus escapes nothing
 MOST_HITS = 16_384  # that Milvus returns of a search
 IDS_AT_ONCE = 1000
@@ -34,6 +41,23 @@ PAUSES = (0.2, 1.0, 3.0)  # seconds between tries
 CONNECTING = 3.0  # seconds to wait for a server to answer at all
 Answer = TypeVar("Answer")
 FILES: Counter[str] = Counter()  # of milvus-lite that are open here, and how many galleries have them
+FILES_LOCK = threading.Lock()
+SOURCE = "source"  # the field of the files that vectors were made of; earlier galleries have none
+
+
+class Told(TypedDict):
+    """What is told of a gallery."""
+
+    about: dict[str, Any]
+    dimensions: Annotated[int, Between(1, 2**16)]
+
+
+class Origin(TypedDict):
+    """A `Source`, as Milvus keeps it."""
+
+    size: int
+    time: int
+    digest: str
 
 
 def is_milvus(uri: str) -> bool:
@@ -56,8 +80,10 @@ class MilvusStore:
             raise FileNotFoundError(f"{uri} is no gallery: there is nothing of that name")
         self._client: Any = self._tried(lambda: MilvusClient(server, timeout=CONNECTING))
         self._file = os.path.abspath(uri) if uri.endswith(".db") else None
+        self._turn = threading.Lock()  # of the threads that change something: they look first, and then leap
         if self._file is not None:
-            FILES[self._file] += 1
+            with FILES_LOCK:
+                FILES[self._file] += 1
         try:
             self._open(about, dimensions)
         except BaseException:
@@ -69,7 +95,7 @@ class MilvusStore:
         if about is not None and dimensions is not None:
             if there:
                 raise FileExistsError(f"{self.uri} exists already")
-            self.about, self.dimensions = dict(about), dimensions
+            self.about, self.dimensions, self._has_sources = dict(about), dimensions, True
             self._create()
             return
         if not there:
@@ -77,8 +103,10 @@ class MilvusStore:
         found = self._tried(self._told)
         if not found:
             raise ValueError(f"{self.uri} holds a collection {self.collection!r} that is no gallery of rankshot's")
-        told = found[0]["about"] if isinstance(found[0]["about"], dict) else json.loads(found[0]["about"])
-        self.about, self.dimensions = told["about"], int(told["dimensions"])
+        told: Told = checked(_plain(found[0]["about"]), Told, f"{self.uri}: what it is about")
+        self.about, self.dimensions = told["about"], told["dimensions"]
+        fields = self._tried(lambda: self._client.describe_collection(self.collection))["fields"]
+        self._has_sources = any(field["name"] == SOURCE for field in fields)
         self._tried(lambda: self._client.load_collection(self.collection))
 
     def _told(self) -> Any:
@@ -90,49 +118,80 @@ class MilvusStore:
 
     def close(self) -> None:
         self._client.close()
-        if self._file is not None:
-            FILES[self._file] -= 1
-            if not FILES[self._file]:
-                _let_go(self._file)
-            self._file = None
+        with FILES_LOCK:
+            if self._file is not None:
+                FILES[self._file] -= 1
+                if not FILES[self._file]:
+                    _let_go(self._file)
+                self._file = None
 
     def __len__(self) -> int:
         found = self._tried(lambda: self._client.query(self.collection, filter="", output_fields=["count(*)"]))
         return int(found[0]["count(*)"])
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, str) and bool(self._known([id]))
+        return isinstance(id, str) and bool(self.sources([id]))
 
-    def add(self, vectors: Vectors, ids: Sequence[str], metadata: Sequence[Metadata]) -> None:
+    def add(
+        self,
+        vectors: Vectors,
+        ids: Sequence[str | None],
+        metadata: Sequence[Metadata],
+        sources: Sequence[Source | None] | None = None,
+        *,
+        replace: bool = False,
+    ) -> list[str]:
         """Each request is all or none; more than 16 MB take several, and an error tells how many were added."""
+        check_ids(ids)
         for each in ids:
-            if isinstance(each, str) and len(_key(each)) > LONGEST_ID:
-                raise ValueError(f"an id may have {LONGEST_ID} bytes in Milvus, got {len(_key(each))}: {each[:40]!r}…")
-        known = self._known([each for each in ids if isinstance(each, str)])
-        check_new(ids, known.__contains__)
-        rows = [
-            {"id": _key(id), "vector": vector, "metadata": dict(each)}
-            for id, vector, each in zip(ids, np.asarray(vectors, np.float32), metadata, strict=True)
-        ]
-        at_once = max(1, BYTES_AT_ONCE // (4 * self.dimensions + 1024))
-        for start in range(0, len(rows), at_once):
-            some = rows[start : start + at_once]
-            # An upsert, since a try whose answer was lost may have been carried out.
-            done = f"{start} of {len(rows)} images were added" if start else "nothing was added"
-            self._tried(partial(self._client.upsert, self.collection, some), done)
-        self._settle()
+            if each is not None and len(_key(each)) > LONGEST_KEY:
+                raise ValueError(f"an id may have {LONGEST_KEY} bytes in Milvus, got {len(_key(each))}: {each[:40]!r}…")
+        encoded(metadata)  # complains about what JSON cannot hold
+        with self._turn:
+            names = self._numbered(ids)
+            if not replace and (there := self._known(names)):
+                raise there_already(next(each for each in names if each in there))
+            rows = [
+                {"id": _key(id), "vector": vector, "metadata": dict(each)}
+                for id, vector, each in zip(names, np.asarray(vectors, np.float32), metadata, strict=True)
+            ]
+            if self._has_sources:
+                for row, source in zip(rows, sources or [None] * len(rows), strict=True):
+                    row[SOURCE] = {} if source is None else source._asdict()
+            at_once = max(1, BYTES_AT_ONCE // (4 * self.dimensions + 1024))
+            for start in range(0, len(rows), at_once):
+                some = rows[start : start + at_once]
+                # An upsert, since a try whose answer was lost may have been carried out.
+                done = f"{start} of {len(rows)} images were added" if start else "nothing was added"
+                self._tried(partial(self._client.upsert, self.collection, some), done)
+            self._settle()
+        return names
+
+    def _numbered(self, ids: Sequence[str | None]) -> list[str]:
+        """Ids that are left open become the next numbers that are free."""
+        names = [each for each in ids if each is not None]
+        taken, number = set(names), len(self) if len(names) < len(ids) else 0
+        open_ones: list[str] = []
+        while len(names) + len(open_ones) < len(ids):
+            some = [str(number + step) for step in range(len(ids) - len(names) - len(open_ones))]
+            there = self._known(some) | taken
+            open_ones += [each for each in some if each not in there]
+            number += len(some)
+        rest = iter(open_ones)
+        return [next(rest) if each is None else each for each in ids]
 
     def delete(self, ids: Sequence[str]) -> None:
         wanted = list(dict.fromkeys(ids))
-        known = self._known(wanted)
-        for each in wanted:
-            if each not in known:
-                raise UnknownId(each, len(self))
-        for start in range(0, len(wanted), IDS_AT_ONCE):
-            some = [_key(each) for each in wanted[start : start + IDS_AT_ONCE]]
-            done = f"{start} of {len(wanted)} images were deleted" if start else "nothing was deleted"
-            self._tried(partial(self._client.delete, self.collection, ids=some), done)
-        self._settle()
+        with self._turn:
+            known = self._known(wanted)
+            for each in wanted:
+                if each not in known:
+                    raise UnknownId(each, len(self))
+            for start in range(0, len(wanted), IDS_AT_ONCE):
+                some = [_key(each) for each in wanted[start : start + IDS_AT_ONCE]]
+                done = f"{start} of {len(wanted)} images were deleted" if start else "nothing was deleted"
+                self._tried(partial(self._client.delete, self.collection, ids=some), done)
+            self._settle()
 
     def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = True) -> list[list[Hit]]:
         expression = where.expression if isinstance(where, Wanted) else None
@@ -174,13 +233,28 @@ class MilvusStore:
             raise UnknownId(id, len(self))
         return found[0][field]
 
-    def chunks(self) -> Iterator[tuple[list[str], Vectors]]:
+    def sources(self, ids: Sequence[str]) -> dict[str, Source | None]:
+        found: dict[str, Source | None] = {}
+        fields = ["id", SOURCE] if self._has_sources else ["id"]
+        for start in range(0, len(ids), IDS_AT_ONCE):
+            some = [_key(each) for each in ids[start : start + IDS_AT_ONCE]]
+            for each in self._tried(partial(self._client.get, self.collection, ids=some, output_fields=fields)):
+                found[_id(each["id"])] = _source(each)
+        return found
+
+    def chunks(self) -> Iterator[Chunk]:
+        fields = ["id", "vector", "metadata", *([SOURCE] if self._has_sources else [])]
         steps = self._tried(
-            lambda: self._client.query_iterator(self.collection, batch_size=IDS_AT_ONCE, output_fields=["id", "vector"])
+            lambda: self._client.query_iterator(self.collection, batch_size=IDS_AT_ONCE, output_fields=fields)
         )
         try:
             while some := self._tried(steps.next):
-                yield [_id(each["id"]) for each in some], np.array([each["vector"] for each in some], np.float32)
+                yield Chunk(
+                    [_id(each["id"]) for each in some],
+                    np.array([each["vector"] for each in some], np.float32),
+                    [_plain(each["metadata"]) for each in some],
+                    [_source(each) for each in some],
+                )
         finally:
             steps.close()
 
@@ -191,29 +265,25 @@ class MilvusStore:
     def _create(self) -> None:
         from pymilvus import DataType
 
-        def make(name: str, dimensions: int, field: str) -> None:
+        def make(name: str, dimensions: int, *fields: str) -> None:
             schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
-            schema.add_field("id", DataType.VARCHAR, max_length=LONGEST_ID, is_primary=True)
+            schema.add_field("id", DataType.VARCHAR, max_length=LONGEST_KEY, is_primary=True)
             schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimensions)
-            schema.add_field(field, DataType.JSON)
+            for field in fields:
+                schema.add_field(field, DataType.JSON)
             index = self._client.prepare_index_params()
             index.add_index("vector", index_type="FLAT", metric_type="IP")  # exact
             self._client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
 
         if not self._tried(lambda: self._client.has_collection(ABOUT)):
             self._tried(lambda: make(ABOUT, 2, "about"))
-        self._tried(lambda: make(self.collection, self.dimensions, "metadata"))
+        self._tried(lambda: make(self.collection, self.dimensions, "metadata", SOURCE))
         told = {"about": self.about, "dimensions": self.dimensions}
         self._tried(lambda: self._client.upsert(ABOUT, [{"id": self.collection, "vector": [0.0, 0.0], "about": told}]))
         self._settle()
 
     def _known(self, ids: Sequence[str]) -> set[str]:
-        known: set[str] = set()
-        for start in range(0, len(ids), IDS_AT_ONCE):
-            some = [_key(each) for each in ids[start : start + IDS_AT_ONCE]]
-            found = self._tried(partial(self._client.get, self.collection, ids=some, output_fields=["id"]))
-            known.update(_id(each["id"]) for each in found)
-        return known
+        return set(self.sources(ids))
 
     def _settle(self) -> None:
         """A file has what it was given when it is flushed; a server keeps a log of its own."""
@@ -271,3 +341,8 @@ def _id(key: str) -> str:
 def _plain(metadata: Any) -> dict[str, Any]:
     found: dict[str, Any] = metadata if isinstance(metadata, dict) else json.loads(metadata)
     return found
+
+
+def _source(entity: Mapping[str, Any]) -> Source | None:
+    told = _plain(entity.get(SOURCE) or {})
+    return Source(**checked(told, Origin, "the source of an image")) if told else None

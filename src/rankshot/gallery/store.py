@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,29 +12,8 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 Metadata = Mapping[str, Any]
 Filter = Callable[[Metadata], bool]
-SAYABLE = re.compile(r"[^\"\'\\\x00-\x1f]*")  # without quotes and the like
-
-
-class Wanted:
-    """A filter that names values: every one of these must be there, as it is or as one of a list."""
-
-    def __init__(self, where: Mapping[str, Any]) -> None:
-        self.values = {name: list(each) if isinstance(each, (list, tuple, set)) else [each] for name, each in where.items()}
-
-    def __call__(self, metadata: Metadata) -> bool:
-        return all(name in metadata and metadata[name] in values for name, values in self.values.items())
-
-    @property
-    def expression(self) -> str | None:
-        """As Milvus has it; None: it cannot say this."""
-        told = [*self.values, *(value for values in self.values.values() for value in values)]
-        plain = all(type(each) in (int, float, bool) or (type(each) is str and SAYABLE.fullmatch(each)) for each in told)
-        if not plain or not self.values or not all(self.values.values()):
-            return None
-        return " and ".join(
-            "(" + " or ".join(f"metadata[{json.dumps(name)}] == {json.dumps(value)}" for value in values) + ")"
-            for name, values in self.values.items()
-        )
+LONGEST_ID = 8192  # characters: a path
+ENCODER = json.JSONEncoder(allow_nan=False)
 
 
 class Hit(NamedTuple):
@@ -50,8 +28,30 @@ class Damaged(ValueError):
     """What lies on the disk is not what was written."""
 
 
+class Source(NamedTuple):
+    """The file that a vector was made of, as it was then: bytes, time of its last change in nanoseconds, SHA-256."""
+
+    size: int
+    time: int
+    digest: str
+
+
+class Chunk(NamedTuple):
+    """Some of what is in a gallery; vectors are (n, D)."""
+
+    ids: list[str]
+    vectors: Vectors
+    metadata: list[dict[str, Any]]
+    sources: list[Source | None]
+
+
 class Store(Protocol):
-    """Vectors of length 1 under unique ids, each with metadata. What a call has acknowledged outlives the process."""
+    """Vectors of length 1 under unique ids, each with metadata. What a call has acknowledged outlives the process.
+
+    All calls may come from several threads at once, and from several processes that have opened the same place (a file of
+    milvus-lite can be open in one process alone). A search sees what was there at one moment: a change of others, or of
+    another thread, is in it whole or not at all.
+    """
 
     about: dict[str, Any]
     dimensions: int
@@ -60,8 +60,21 @@ class Store(Protocol):
 
     def __contains__(self, id: object) -> bool: ...
 
-    def add(self, vectors: Vectors, ids: Sequence[str], metadata: Sequence[Metadata]) -> None:
-        """All of them or, where something is wrong, none."""
+    def add(
+        self,
+        vectors: Vectors,
+        ids: Sequence[str | None],
+        metadata: Sequence[Metadata],
+        sources: Sequence[Source | None] | None = None,
+        *,
+        replace: bool = False,
+    ) -> list[str]:
+        """All of them or, where something is wrong, none; returns their ids.
+
+        ids      None: the next number that is free
+        sources  the files that they were made of, where they were
+        replace  ids that are there already get these vectors and metadata instead
+        """
         ...
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -81,8 +94,12 @@ class Store(Protocol):
 
     def metadata(self, id: str) -> dict[str, Any]: ...
 
-    def chunks(self) -> Iterator[tuple[list[str], Vectors]]:
-        """Everything that is there, part by part: ids and vectors."""
+    def sources(self, ids: Sequence[str]) -> dict[str, Source | None]:
+        """Of those that are there: the file that each was made of, where that is known."""
+        ...
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Everything that is there, part by part."""
         ...
 
     def verify(self) -> list[str]:
@@ -92,17 +109,35 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-def check_new(ids: Sequence[str], known: Callable[[str], bool]) -> None:
-    """Ids must be strings that are not there yet, each once."""
+def check_ids(ids: Sequence[str | None]) -> None:
+    """Ids must be strings, each once; None stands for a number to be chosen."""
     seen: set[str] = set()
     for each in ids:
+        if each is None:
+            continue
         if not isinstance(each, str) or not each:
             raise TypeError(f"an id must be a string that is not empty, got {each!r}")
+        if len(each) > LONGEST_ID:
+            raise ValueError(f"an id may have {LONGEST_ID} characters, got {len(each)}: {each[:40]!r}…")
         if each in seen:
             raise ValueError(f"id {each!r} is given twice")
-        if known(each):
-            raise ValueError(f"id {each!r} is in the gallery already: delete it first, or choose another")
         seen.add(each)
+
+
+def encoded(metadata: Iterable[Metadata]) -> list[str]:
+    """As JSON, a text each."""
+    return [_encoded(dict(each)) if each else "{}" for each in metadata]
+
+
+def _encoded(note: dict[str, Any]) -> str:
+    try:
+        return ENCODER.encode(note)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"metadata must be what JSON can hold, got {str(note)[:100]}: {error}") from None
+
+
+def there_already(id: str) -> ValueError:
+    return ValueError(f"id {id!r} is in the gallery already: delete it first, or choose another")
 
 
 class UnknownId(KeyError, ValueError):

@@ -1,0 +1,249 @@
+"""The SQLite file of a gallery, opened with care: who made it may be a stranger, and others may be writing to it.
+
+A database can hold more than data: triggers and views run when it is used, a rollback journal can name any file to delete,
+and `-wal` may be a link. So a database is used only if it holds exactly the tables that we make, and if nothing but plain
+files lies beside it. SQLite keeps readers apart from writers (its write-ahead log), between threads and between processes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from rankshot.files import check_no_link, check_plain, wait_for_folder
+
+from .store import Damaged
+
+DATABASE = "gallery.sqlite"
+BESIDE = ("-wal", "-shm")  # of SQLite's own
+JOURNAL = "-journal"  # never left by us: our databases have a write-ahead log
+MARK = 0x52414E4B  # "RANK": whose database it is
+FORMAT = 2
+LITTLE = 2**16  # bytes: SQLite grows its log in steps of half of it
+PATIENCE = 20.0  # seconds to wait for another process that is writing
+TABLES = (
+    # What the gallery is about, as JSON; how many changes there were, and how many rows of vectors count.
+    "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), about TEXT NOT NULL, dimensions INTEGER NOT NULL, "
+    "change INTEGER NOT NULL, rows INTEGER NOT NULL)",
+    # What is there. A row is the place of its vector; ids are bytes, since file names need not be text.
+    "CREATE TABLE items (row INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, metadata TEXT NOT NULL, source TEXT, "
+    "checksum INTEGER NOT NULL)",
+    # Rows that are there no more, and since which change.
+    "CREATE TABLE deleted (row INTEGER PRIMARY KEY, change INTEGER NOT NULL)",
+    "CREATE INDEX deleted_since ON deleted (change)",
+    # Vectors that were written together, with their checksum.
+    "CREATE TABLE blocks (first INTEGER PRIMARY KEY, rows INTEGER NOT NULL, checksum INTEGER NOT NULL)",
+)
+
+
+class Database:
+    """Connections to one file, each used by one thread at a time. Not to be carried into a forked process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / DATABASE
+        self._process = os.getpid()
+        self._free: list[sqlite3.Connection] = []
+        self._lock, self._is_closed = threading.Lock(), False
+        self._turn = threading.Lock()  # of the threads that write: SQLite lets those who wait try again at random
+        self.is_writable = os.access(folder, os.W_OK) and os.access(self.path, os.W_OK)
+        check_files(self.path)
+        self._uri = self._address()
+        with self._borrowed() as connection:
+            _check_ours(self.path, connection)
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            free, self._free = self._free, []
+        for each in free:
+            each.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Everything in the block sees one moment, whatever others write meanwhile."""
+        with self._borrowed() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Alone among all threads and processes; what the block did counts when it ends well, and is on the disk then."""
+        if not self.is_writable:
+            raise PermissionError(errno.EACCES, "the gallery is read-only", str(self.path.parent))
+        if not self._turn.acquire(timeout=PATIENCE):
+            raise TimeoutError(f"another thread has been writing to {self.path.parent} for {PATIENCE:g} s")
+        try:
+            with self._borrowed() as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            if self._is_closed:
+                raise ValueError(f"{self.path.parent} was closed: open it again")
+            if os.getpid() != self._process:
+                raise ValueError(f"{self.path.parent} was opened before this process was forked: open it here again")
+            connection = self._free.pop() if self._free else None
+        with told(self.path):
+            connection = connection or _connected(self._uri)
+            is_sound = False  # after an error nobody knows what state it is in
+            try:
+                yield connection
+                is_sound = True
+            except sqlite3.Error:
+                raise
+            except BaseException:
+                is_sound = not connection.in_transaction
+                raise
+            finally:
+                with self._lock:
+                    if is_sound and not self._is_closed:
+                        self._free.append(connection)
+                        connection = None
+                if connection is not None:
+                    connection.close()
+
+    def _address(self) -> str:
+        address = f"file:{quote(str(self.path.absolute()))}"
+        if self.is_writable:
+            return f"{address}?mode=rw"
+        try:
+            with _connected(f"{address}?mode=ro") as connection:
+                connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
+            connection.close()
+            return f"{address}?mode=ro"
+        except sqlite3.OperationalError:  # where nothing can be written, SQLite has no place to tell others what it reads
+            pass
+        if not _has_content(self.path.with_name(DATABASE + BESIDE[0])):
+            return f"{address}?immutable=1"
+        place = Path(tempfile.mkdtemp(prefix="rankshot-gallery-"))  # its log has not been carried over yet: do so in a copy
+        weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        for name in (DATABASE, DATABASE + BESIDE[0]):
+            shutil.copyfile(self.path.with_name(name), place / name)
+        return f"file:{quote(str(place / DATABASE))}?mode=rw"
+
+
+def create(folder: Path, dimensions: int, about: str) -> None:
+    """A new database in a folder of one's own: there whole, or not at all."""
+    path = folder / DATABASE
+    making = folder / f".making-{os.urandom(8).hex()}"
+    making.mkdir()
+    try:
+        with told(path):
+            connection = _connected(f"file:{quote(str((making / DATABASE).absolute()))}?mode=rwc")
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("BEGIN")
+                for each in TABLES:
+                    connection.execute(each)
+                connection.execute("INSERT INTO state VALUES (1, ?, ?, 0, 0)", (about, dimensions))
+                connection.execute(f"PRAGMA application_id = {MARK}")
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+                connection.execute("COMMIT")
+            finally:
+                connection.close()  # which carries its log over: a single file is left
+            (making / DATABASE).rename(path)
+        wait_for_folder(folder)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+def check_files(path: Path) -> None:
+    """A plain file, with nothing beside it but what SQLite puts there, links least of all."""
+    check_plain(path)
+    for each in BESIDE:
+        check_no_link(path.with_name(path.name + each))
+    if os.path.lexists(path.with_name(path.name + JOURNAL)):
+        raise Damaged(f"{path.parent} holds {path.name}{JOURNAL}, which no gallery has: it is not used")
+
+
+def _connected(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.execute("PRAGMA synchronous = FULL")  # what was committed is on the disk
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+    return connection
+
+
+def _check_ours(path: Path, connection: sqlite3.Connection) -> None:
+    wanted = sqlite3.connect(":memory:")
+    try:
+        for each in TABLES:
+            wanted.execute(each)
+        asked = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+        ours, theirs = set(wanted.execute(asked)), set(connection.execute(asked))
+    finally:
+        wanted.close()
+    (mark,), (version,) = connection.execute("PRAGMA application_id").fetchone(), _version(connection)
+    if mark == MARK and version != FORMAT:
+        raise ValueError(f"{path} is of format {version}: this version of rankshot reads {FORMAT}")
+    if unexpected := sorted(f"{kind} {str(name)[:40]!r}" for kind, name, _, _ in theirs - ours):
+        raise Damaged(f"{path} is not used: it holds the {unexpected[0]}, which is not what rankshot made")
+    if mark != MARK or ours - theirs:
+        raise Damaged(f"{path} is no gallery of rankshot's, or it is damaged: its tables are not all there")
+
+
+def _version(connection: sqlite3.Connection) -> tuple[int]:
+    found: tuple[int] = connection.execute("PRAGMA user_version").fetchone()
+    return found
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        where = path.parent
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise TimeoutError(f"another process has been writing to {where} for {PATIENCE:g} s") from None
+        if code in _SYSTEM:
+            number = errno.ENOSPC if code == sqlite3.SQLITE_IOERR and _is_full(where) else _SYSTEM[code]
+            raise OSError(number, os.strerror(number), str(where)) from None
+        raise Damaged(f"{where} is damaged: {error}. What is intact can be rescued into a new gallery") from None
+
+
+_SYSTEM = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_NOMEM: errno.ENOMEM,
+}
+
+
+def _is_full(folder: Path) -> bool:
+    """Where SQLite finds no room for its log, it tells of an error of the disk and not which one."""
+    if not hasattr(os, "statvfs") or not folder.exists():
+        return False
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < LITTLE
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0

@@ -1,0 +1,61 @@
+"""Which metadata a hit must have, told so that a database can look for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .store import Metadata
+
+PLAIN = re.compile(r"[^\"\'\\\x00-\x1f]*")  # a text without quotes and the like
+MOST_VALUES = 200  # that are told to a database
+
+
+class Wanted:
+    """A filter that names values: every one of these must be there, as it is or as one of a list.
+
+    >>> Wanted({"colour": ["red", "blue"]})({"colour": "blue", "size": 3})
+    True
+    """
+
+    def __init__(self, where: Mapping[str, Any]) -> None:
+        self.values = {name: list(each) if isinstance(each, (list, tuple, set)) else [each] for name, each in where.items()}
+
+    def __call__(self, metadata: Metadata) -> bool:
+        return all(name in metadata and metadata[name] in values for name, values in self.values.items())
+
+    @property
+    def expression(self) -> str | None:
+        """As Milvus has it; None: it cannot say this."""
+        if not self._can_be_told(lambda value: type(value) in (bool, int, float) or _is_plain_text(value)):
+            return None
+        return " and ".join(
+            "(" + " or ".join(f"metadata[{json.dumps(name)}] == {json.dumps(value)}" for value in values) + ")"
+            for name, values in self.values.items()
+        )
+
+    @property
+    def sql(self) -> tuple[str, list[Any]] | None:
+        """A condition on the column `metadata` and its values; None: SQLite might not compare these as Python does."""
+        if not self._can_be_told(lambda value: _is_small(value) or _is_plain_text(value)):
+            return None
+        parts, given = [], []
+        for name, values in self.values.items():
+            parts.append(f"json_extract(metadata, ?) IN ({', '.join('?' * len(values))})")
+            given += [f'$."{name}"', *values]
+        return " AND ".join(parts), given
+
+    def _can_be_told(self, is_plain: Callable[[Any], bool]) -> bool:
+        told = [*self.values, *(value for values in self.values.values() for value in values)]
+        return bool(self.values) and len(told) <= MOST_VALUES and all(map(is_plain, told)) and all(self.values.values())
+
+
+def _is_plain_text(value: Any) -> bool:
+    return type(value) is str and PLAIN.fullmatch(value) is not None and value.isprintable()
+
+
+def _is_small(value: Any) -> bool:
+    """A whole number that a floating-point number can hold too, true or false."""
+    return type(value) is bool or (type(value) is int and abs(value) < 2**53)
