@@ -19,3 +19,12 @@ def small_disk(place, size):
         yield lambda more: subprocess.run(["mount", "-o", f"remount,size={more}", place], check=True)
     finally:
         subprocess.run(["umount", "-l", place], check=True)
+
+
+def raised_by(act):
+    """The error of the system that comes of something, if one does."""
+    try:
+        act()
+    except OSError as error:
+        return error
+    return None

@@ -118,7 +118,7 @@ def _fitted(value: Any, hint: Any, place: str) -> Any:
         return float(value)
     if hint is None:
         hint = types.NoneType
-    if type(value) is not hint or (hint is int and abs(value) >= 2**63):
+    if type(value) is not hint:
         raise _Wrong(place, told(hint), value)
     return value
 
@@ -139,8 +139,9 @@ def _object(value: Any, hint: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _Wrong(place, "an object", value)
     hints = typing.get_type_hints(hint, include_extras=True)
-    for name in hint.__required_keys__:
-        if name not in value:
+    for name, each in hints.items():  # Python itself does not see through annotations that are texts
+        is_needed = typing.get_origin(each) is Required or (hint.__total__ and typing.get_origin(each) is not NotRequired)
+        if is_needed and name not in value:
             raise _Wrong(_at(place, name), "there", _Told("nothing"))
     return {name: _fitted(each, hints.get(name, Any), _at(place, name)) for name, each in value.items()}
 

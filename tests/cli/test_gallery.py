@@ -85,7 +85,7 @@ def test_damage(folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["search", "x.jpg", "--gallery", "nowhere"], "nowhere is no gallery: there is no gallery.json in it"),
+        (["search", "x.jpg", "--gallery", "nowhere"], "nowhere is no gallery: there is no gallery.sqlite in it"),
         (["gallery", "add", "pictures", "pictures"], "pictures is no gallery"),
         (["gallery", "add", "g", "pictures", "--metadata", "late"], "metadata is NAME=VALUE each, got 'late'"),
         (["gallery", "add", "g", "nowhere"], "there is no nowhere"),

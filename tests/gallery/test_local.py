@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from disks import small_disk
+from disks import raised_by, small_disk
 from gallery.adding import vectors_of
 
 from rankshot.gallery import Damaged
@@ -91,14 +91,6 @@ def test_a_full_disk_loses_nothing(tmp_path):
         grow("3m")
         add()
         assert (len(store), store.verify()) == (acknowledged + 500, [])
-
-
-def raised_by(act):
-    try:
-        act()
-    except OSError as error:
-        return error
-    return None
 
 
 @pytest.mark.parametrize("size", ["16k", "24k", "40k"])

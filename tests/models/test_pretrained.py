@@ -76,12 +76,15 @@ def test_of_another_kind_of_model(folder):
     ("text", "message"),
     [
         ("{", "is not JSON"),
-        ("[1]", "must hold an object, got list"),
+        ("[1]", "should be an object, got"),
         ('{"model": {"name": "conv5"}}', "unknown network 'conv5'"),
-        ('{"model": {"name": ["a"]}}', "unknown network"),
-        ('{"model": 5}', "does not tell what network it is about"),
+        ('{"model": {"name": ["a"]}}', r"model\.name should be a text"),
+        ('{"model": 5}', "model should be an object, got 5"),
         ("{}", "does not tell what network it is about"),
-        ('{"model": {"name": "conv4", "filters": -4}}', "cannot be made: "),
+        (
+            '{"model": {"name": "conv4", "filters": -4}}',
+            "filters of a network 'conv4' should be a whole number from 1 to 16,384",
+        ),
     ],
 )
 def test_bad_descriptions(folder, text, message):

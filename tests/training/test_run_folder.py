@@ -1,10 +1,12 @@
 """A run folder can be read and gone on with, whatever moment it was left at."""
 
+import errno
 import json
 import os
 
 import pytest
 import torch
+from disks import raised_by, small_disk
 
 from rankshot.training import TrainConfig, run_folder
 from rankshot.training.run_folder import Standing
@@ -107,12 +109,19 @@ def test_metrics_go_on_after_the_checkpoint(folder):
     assert run_folder.read_metrics(folder)[2]["loss"] == 1.0
 
 
-def test_metrics_that_cannot_be_written_name_their_file(folder):
-    with open("/dev/full", "ab", buffering=0) as full:
-        log = run_folder.MetricsLog(folder / "metrics.jsonl", full)
-        with pytest.raises(OSError, match="No space left on device") as caught:
-            log.write({"update": 1})
-    assert caught.value.filename == str(folder / "metrics.jsonl")
+def test_a_line_of_metrics_is_there_whole_or_not_at_all(tmp_path):
+    """Of finding 2: on a full disk a line was cut, and the run could neither be evaluated nor resumed."""
+    with small_disk(tmp_path / "disk", "16k") as grow:
+        folder = tmp_path / "disk"
+        with run_folder.metrics_after(folder, -1) as metrics:
+            written = 0
+            while (problem := raised_by(lambda: metrics.write({"update": written, "loss": 0.5}))) is None:  # noqa: B023
+                written += 1
+            assert (problem.errno, problem.filename) == (errno.ENOSPC, str(folder / "metrics.jsonl"))
+            assert [line["update"] for line in run_folder.read_metrics(folder)] == list(range(written))
+            grow("64k")
+            metrics.write({"update": written})
+        assert [line["update"] for line in run_folder.read_metrics(folder)] == list(range(written + 1))
 
 
 def test_two_processes_do_not_share_a_folder(folder):

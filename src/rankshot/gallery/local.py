@@ -99,8 +99,10 @@ class LocalStore:
                 raise FileExistsError(f"{folder} is being made by another process")
             for left in folder.glob(".making-*"):  # of one that was killed
                 shutil.rmtree(left, ignore_errors=True)
+            if (folder / DATABASE).exists():
+                raise FileExistsError(f"{folder} exists already and is not empty: it is a gallery")
             if any(folder.iterdir()):
-                raise FileExistsError(f"{folder} exists already and is not empty")
+                raise FileExistsError(f"{folder} is no gallery: it exists already and is not empty")
             create(folder, dimensions, json.dumps(dict(about)))
         return cls(folder)
 

@@ -7,7 +7,7 @@ the other images to the nearest class. `python -m rankshot.reproduce.calibrate R
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import numpy as np
 import torch
@@ -16,10 +16,22 @@ from torch import Tensor
 from rankshot.fewshot import Classification
 from rankshot.fewshot.episodes import draw_episodes
 from rankshot.models.pretrained import ONE_SHOT
-from rankshot.schema import read_json
+from rankshot.schema import Between, read_json
 
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 WAY, EPISODES, SEED = 20, 500, 0
+
+
+Share = Annotated[float, Between(0, 1)]
+Cosine = Annotated[float, Between(-1.001, 1.001)]
+
+
+class Content(TypedDict):
+    """What the file holds."""
+
+    rates: tuple[Share, ...]
+    thresholds: tuple[Cosine, ...]
+    caught: tuple[Share, ...]
 
 
 class OneShot(NamedTuple):
@@ -53,7 +65,8 @@ def read(folder: Path) -> OneShot | None:
     """What lies with the weights, if anything."""
     if not (folder / ONE_SHOT).is_file():
         return None
-    content = read_json(folder / ONE_SHOT)
-    if set(OneShot._fields) - content.keys():
-        raise ValueError(f"{folder / ONE_SHOT} is damaged: it should hold {', '.join(OneShot._fields)}")
-    return OneShot(*(tuple(content[name]) for name in OneShot._fields))
+    content: Content = read_json(folder / ONE_SHOT, Content)
+    found = OneShot(content["rates"], content["thresholds"], content["caught"])
+    if not len(found.rates) == len(found.thresholds) == len(found.caught) > 0 or list(found.rates) != sorted(found.rates):
+        raise ValueError(f"{folder / ONE_SHOT} is damaged: it should hold as many thresholds and shares as rates, in order")
+    return found

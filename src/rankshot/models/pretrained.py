@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Required, TypedDict
 
 import torch
 from torch import Tensor, nn
 
-from rankshot.schema import read_json
+from rankshot.schema import Between, Length, checked, read_json
 from rankshot.tensors import read_tensors
 
 from .conv4 import Conv4
@@ -21,14 +22,56 @@ WEIGHTS = "model.safetensors"
 # What may lie beside: the classes it has learned from, what was measured, thresholds at one example, the model card.
 CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
 NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
+MOST_PIXELS_A_SIDE = 2048
+# What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
+OPTIONS: dict[Any, Any] = {
+    int: Annotated[int, Between(1, 2**14)],
+    float: Annotated[float, Between(-1e9, 1e9)],
+    str: Annotated[str, Length(1000)],
+    bool: bool,
+}
+Side = Annotated[int, Between(1, MOST_PIXELS_A_SIDE)]
+
+
+class Network(TypedDict, total=False):
+    """What is built: a network by its name and the options of its constructor, perhaps around an embedding network."""
+
+    name: Required[Annotated[str, Length(100)]]
+    mirror: bool
+    embedder: Network
+
+
+class Images(TypedDict, total=False):
+    """What images a network wants: (C, H, W), and whether dark ink becomes bright."""
+
+    shape: tuple[Annotated[int, Between(1, 16)], Side, Side]
+    invert: bool
+
+
+class Config(TypedDict, total=False):
+    """config.json, as far as a network is concerned; the settings of its training may lie beside."""
+
+    model: Network
+    images: Images
+    data: str
+    init: str | None
+
+
+def read_config(folder: Path) -> Config:
+    """What a folder tells about its network, checked."""
+    found: Config = read_json(folder / CONFIG, Config)
+    return found
 
 
 def build(description: Mapping[str, Any]) -> nn.Module:
     """A network from its description: {"name": "conv4", and what its constructor takes}; "mirror": true for `Mirrored`."""
-    options = dict(description)
-    name, mirror = options.pop("name", None), options.pop("mirror", False)
-    if not isinstance(name, str) or name not in NETWORKS:
+    options: dict[str, Any] = checked(dict(description), Network, "the description of a network")
+    name, mirror = options.pop("name"), options.pop("mirror", False)
+    if name not in NETWORKS:
         raise ValueError(f"unknown network {name!r}: there is {', '.join(map(repr, NETWORKS))}")
+    hints = typing.get_type_hints(NETWORKS[name].__init__)
+    for option in options.keys() & hints.keys():
+        options[option] = checked(options[option], OPTIONS.get(hints[option], Any), f"{option} of a network {name!r}")
     try:
         network = NETWORKS[name](**options)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -39,10 +82,10 @@ def build(description: Mapping[str, Any]) -> nn.Module:
 
 def described_in(folder: Path) -> dict[str, Any]:
     """What network lies in a folder."""
-    description = read_json(folder / CONFIG).get("model")
-    if not isinstance(description, dict):
+    description = read_config(folder).get("model")
+    if description is None:
         raise ValueError(f"{folder / CONFIG} does not tell what network it is about: there is no object 'model' in it")
-    return description
+    return dict(description)
 
 
 def embedder_in(description: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -56,10 +99,8 @@ def images_of(folder: Path) -> dict[str, Any]:
 
     Empty where it does not tell.
     """
-    images = read_json(folder / CONFIG).get("images", {})
-    if not isinstance(images, dict):
-        raise ValueError(f"{folder / CONFIG} is damaged: 'images' should be an object")
-    return images
+    images = dict(read_config(folder).get("images", {}))
+    return images | ({"shape": list(images["shape"])} if "shape" in images else {})  # type: ignore[call-overload]
 
 
 def from_pretrained(run: str | Path) -> nn.Module:
@@ -70,8 +111,11 @@ def from_pretrained(run: str | Path) -> nn.Module:
     folder = folder_with_network(run)
     if not (folder / WEIGHTS).exists():
         raise FileNotFoundError(f"{folder} holds no network yet: a run keeps its first one at its first validation")
-    model = build(described_in(folder))
-    fill(model.state_dict(), read_tensors(folder / WEIGHTS), folder / WEIGHTS)
+    description, stored = described_in(folder), read_tensors(folder / WEIGHTS)
+    with torch.device("meta"):  # takes no memory: a description may promise more than the weights hold
+        check_fits(build(description).state_dict(), stored, folder / WEIGHTS)
+    model = build(description)
+    fill(model.state_dict(), stored, folder / WEIGHTS)
     return model.eval()
 
 
@@ -85,6 +129,14 @@ def folder_with_network(run: str | Path) -> Path:
 
 def fill(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source: Path) -> None:
     """Copy every stored tensor into the live one of its name, in place; complain before touching any."""
+    check_fits(live, stored, source)
+    with torch.no_grad():
+        for name, each in live.items():
+            each.copy_(stored[name])
+
+
+def check_fits(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source: Path) -> None:
+    """The same names and shapes, and numbers that are numbers."""
     if missing := sorted(live.keys() - stored.keys()):
         raise ValueError(f"{source} is of another model: it has no {missing[0]!r}")
     if unknown := sorted(stored.keys() - live.keys()):
@@ -93,6 +145,5 @@ def fill(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source: Path)
         if stored[name].shape != each.shape:
             wanted, got = tuple(each.shape), tuple(stored[name].shape)
             raise ValueError(f"{source} is of another model: {name!r} should be {wanted}, got {got}")
-    with torch.no_grad():
-        for name, each in live.items():
-            each.copy_(stored[name])
+        if stored[name].is_complex() or not bool(stored[name].isfinite().all()):
+            raise ValueError(f"{source} is damaged: {name!r} holds values that are no finite numbers")

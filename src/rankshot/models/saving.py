@@ -10,14 +10,14 @@ from typing import Any
 from torch import nn
 
 from rankshot import __version__
-from rankshot.files import whole_folder, write_whole
-from rankshot.schema import read_json
+from rankshot.files import read_whole, whole_folder, write_whole
 from rankshot.tensors import write_tensors
 
 from .conv4 import Conv4
 from .mirrored import Mirrored
-from .pretrained import CONFIG, WEIGHTS
+from .pretrained import CONFIG, WEIGHTS, read_config
 
+MOST_WEIGHTS = 2**34  # bytes
 PLACES = ("data", "init")  # perhaps paths of somebody's machine, of which the last part is kept
 HERE = {"root": None, "device": "auto"}  # settings that say where a network was made, and what they become
 
@@ -54,12 +54,12 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], image
 
     images   how they are made ready, in place of what the run tells
     """
-    settings = without_places(read_json(source / CONFIG))
+    settings = without_places(read_config(source))
     settings |= {} if images is None else {"images": dict(images)}
     with whole_folder(Path(folder)) as place:
         for each in (WEIGHTS, *also):
             if each == WEIGHTS or (source / each).is_file():
-                write_whole(place / each, (source / each).read_bytes())
+                write_whole(place / each, read_whole(source / each, MOST_WEIGHTS))
         _write_config(place, settings)
     return Path(folder)
 

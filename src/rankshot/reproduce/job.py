@@ -18,11 +18,10 @@ from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import Mirrored, from_pretrained
 from rankshot.schema import read_json
-from rankshot.tensors import read_notes
 from rankshot.training import TrainConfig, train
 from rankshot.training.loop import load, validation_tasks, where_to_train
 from rankshot.training.progress import Progress
-from rankshot.training.run_folder import MADE, STATE, read_metrics
+from rankshot.training.run_folder import MADE, read_metrics, standing_in
 
 NORMS = ("running", "batch")
 PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
@@ -95,8 +94,8 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
 def made_by(folder: Path, updates: int, side_by_side: int) -> list[dict[str, Any]]:
     """Where, when and by which code the weights are made, part by part; kept with them, since they outlive their json."""
     path = folder / MADE
-    parts: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-    done = (folder / STATE).exists() and int(read_notes(folder / STATE).get("update", "0")) >= updates
+    parts: list[dict[str, Any]] = read_json(path, list[dict[str, Any]]) if path.exists() else []
+    done = standing_in(folder).update >= updates
     here = {
         "side_by_side": side_by_side,
         "commit": commit(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from torch import nn
 
@@ -16,7 +16,7 @@ from rankshot.files import write_whole
 from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, NETWORKS, WEIGHTS, described_in, embedder_in
 from rankshot.models.saving import without_places
 from rankshot.models.shipped import folder_of
-from rankshot.schema import read_json
+from rankshot.schema import parsed, read_json
 from rankshot.tensors import read_notes
 
 from .config import TrainConfig
@@ -71,12 +71,31 @@ ANSWERS = (
 )
 
 
+class Score(TypedDict):
+    """A task's mean, and its 95 % interval."""
+
+    mean: float
+    interval: float
+
+
+class Evaluation(TypedDict, total=False):
+    """What `rankshot evaluate` writes, as far as a card tells it."""
+
+    update: str | None
+    episodes: Required[int]
+    norm: Required[str]
+    date: Required[str]
+    split: Required[str]
+    data: Required[str]
+    tasks: Required[dict[str, Score]]
+
+
 def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
     """README.md, from what else lies in the folder; `place` is what to load it by."""
     config, network = TrainConfig.from_json(folder / CONFIG), described_in(folder)
     notes = read_notes(folder / WEIGHTS)
     measured = ""
-    if validation := json.loads(notes.get("validation", "{}")):
+    if validation := parsed(notes.get("validation", "{}"), dict[str, Score], f"{folder / WEIGHTS}: validation"):
         measured += f"## On validation classes\n\n{_table(validation)}\n"
     if tested := _tested(folder, notes.get("update")):
         how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
@@ -129,11 +148,10 @@ def terms_of(config: TrainConfig) -> str:
 def _tested(folder: Path, update: str | None) -> dict[str, Any] | None:
     """What `rankshot evaluate` found, if it was about these very weights; a card is no reason to fail."""
     try:
-        tested = read_json(folder / EVALUATION)
+        tested: dict[str, Any] = read_json(folder / EVALUATION, Evaluation)
     except (OSError, ValueError):
         return None
-    wanted = {"episodes", "norm", "date", "split", "data", "tasks"}
-    return tested if wanted <= tested.keys() and tested.get("update") == update else None
+    return tested if tested.get("update") == update else None
 
 
 def _table(results: Mapping[str, Mapping[str, Any]]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import types
 import typing
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
@@ -15,7 +14,7 @@ from rankshot.data.augmentation import check_augmentations
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.methods import options_of, system
-from rankshot.schema import read_json
+from rankshot.schema import checked, read_json
 
 SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
@@ -116,9 +115,8 @@ class TrainConfig:
 
     def check(self) -> None:
         """Complain about the first setting that makes no sense."""
-        hints = typing.get_type_hints(type(self))
-        for each in fields(self):
-            _typed(each.name, getattr(self, each.name), hints[each.name])
+        for name, hint in typing.get_type_hints(type(self)).items():
+            checked(getattr(self, name), hint, name)
         options_of(system(self.method), self.options)
         _one_of("split", self.split, SPLITS)
         if self.split == "trainval" and self.validate_every:
@@ -186,7 +184,7 @@ class TrainConfig:
                 raise ValueError(f"{path}: unknown setting {name!r}: {hint}")
         hints = typing.get_type_hints(cls)
         try:
-            config = cls(**{name: _typed(name, value, hints[name]) for name, value in content.items()})
+            config = cls(**{name: checked(value, hints[name], name) for name, value in content.items()})
             config.check()
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
@@ -200,17 +198,3 @@ def _listed(names: Sequence[str]) -> str:
 def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise ValueError(f"unknown {name} {value!r}: there is {_listed(allowed)}")
-
-
-def _typed(name: str, value: Any, hint: Any) -> Any:
-    """`value` if it is what `hint` says: JSON's lists become tuples and its whole numbers floats, where such are due."""
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    for option in options:
-        if typing.get_origin(option) is tuple and isinstance(value, (list, tuple)):
-            return tuple(_typed(name, each, typing.get_args(option)[0]) for each in value)
-        if option is float and type(value) in (int, float):
-            return float(value)
-        if type(value) is option:
-            return value
-    wanted = " or ".join(getattr(option, "__name__", str(option)) for option in options)
-    raise ValueError(f"{name} must be {wanted}, got {value!r}")

@@ -14,28 +14,52 @@ made.json           written by `rankshot reproduce`: where and by which code the
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
-from io import RawIOBase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Required, TypedDict
 
 from torch import Tensor
 
 from rankshot import __version__
-from rankshot.files import locked, named, write_whole
+from rankshot.files import PARTIAL, Lines, locked, read_whole, write_whole
 from rankshot.models.pretrained import CLASSES, CONFIG, WEIGHTS, described_in, fill, images_of
 from rankshot.models.shipped import full_name
+from rankshot.schema import Between, Length, checked, parsed, read_json
 from rankshot.tensors import read_notes, read_tensors, write_tensors
 
-from .card import write_card
+from .card import Score, write_card
 from .config import TrainConfig
 
 STATE, START, METRICS, MADE = "state.safetensors", "start.safetensors", "metrics.jsonl", "made.json"
-MAY_COME_FIRST = (CLASSES, f".{CLASSES}.partial", f".{CONFIG}.partial", MADE)  # in a folder that becomes a run
+MAY_COME_FIRST = (CLASSES, MADE)  # in a folder that becomes a run
 MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
+
+
+Count = Annotated[int, Between(0, 2**53)]
+
+
+class Line(TypedDict, total=False):
+    """Of metrics.jsonl."""
+
+    update: Required[Count]
+    loss: float
+    batch_map: float | None
+    learning_rate: float
+    seconds: float
+    validation: dict[str, Score]
+    best: bool
+
+
+class Notes(TypedDict):
+    """Of state.safetensors: a `Standing`."""
+
+    update: Count
+    best: float
+    best_update: Count
+    seconds: float
+    threads: Count
 
 
 @dataclass
@@ -74,7 +98,7 @@ def begin(
         _go_on(folder, config)
     elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --run, or go on with it by --resume")
-    elif any(each.name not in MAY_COME_FIRST for each in folder.iterdir()):
+    elif any(each.name not in MAY_COME_FIRST and not each.match(PARTIAL) for each in folder.iterdir()):
         raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
     else:
         write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")
@@ -83,10 +107,10 @@ def begin(
 
 def classes_of(folder: Path) -> list[str] | None:
     """What a run was trained on, where it tells."""
-    try:
-        return list(json.loads((folder / CLASSES).read_text()))
-    except (OSError, ValueError, TypeError):
+    if not (folder / CLASSES).exists():
         return None
+    found: list[str] = read_json(folder / CLASSES, list[Annotated[str, Length(10_000)]])
+    return found
 
 
 def _go_on(folder: Path, config: TrainConfig) -> None:
@@ -103,7 +127,7 @@ def _go_on(folder: Path, config: TrainConfig) -> None:
                 f"{folder} was begun with {name} {began[name]!r} and cannot go on with {goes_on[name]!r}: start a new run "
                 f"from its settings with --config {folder / CONFIG}"
             )
-    done = json.loads(read_notes(folder / STATE).get("update", "0")) if (folder / STATE).exists() else 0
+    done = standing_in(folder).update
     if config.updates < done:
         raise ValueError(f"{folder} has come to update {done} already, which is past {config.updates}")
     if changed:
@@ -139,16 +163,24 @@ def save_state(folder: Path, tensors: Mapping[str, Tensor], standing: Standing) 
 
 def load_state(folder: Path, tensors: Mapping[str, Tensor]) -> Standing:
     """Fill the live tensors with those of the last checkpoint. Without one, nothing has happened yet."""
-    for partial in folder.glob(".*.partial"):  # left by a process that was killed while writing
+    for partial in folder.glob(PARTIAL):  # left by a process that was killed while writing
         partial.unlink()
+    standing = standing_in(folder)
+    if (folder / STATE).exists():
+        fill(tensors, read_tensors(folder / STATE), folder / STATE)
+    return standing
+
+
+def standing_in(folder: Path) -> Standing:
+    """How far a run has come by its last checkpoint."""
     if not (folder / STATE).exists():
         return Standing()
     notes = read_notes(folder / STATE)
-    fill(tensors, read_tensors(folder / STATE), folder / STATE)
     try:
-        return Standing(**{name: json.loads(value) for name, value in notes.items()})
-    except (TypeError, ValueError):
-        raise ValueError(f"{folder / STATE} is no checkpoint of a run: its notes are {notes}") from None
+        values = {name: parsed(notes[name], Any, name) for name in Notes.__annotations__ if name in notes}
+        return Standing(**checked(values, Notes, "its notes"))
+    except ValueError as error:
+        raise ValueError(f"{folder / STATE} is no checkpoint of a run: {error}") from None
 
 
 def save_model(folder: Path, tensors: Mapping[str, Tensor], update: int, validation: Mapping[str, Any]) -> None:
@@ -161,18 +193,15 @@ def save_model(folder: Path, tensors: Mapping[str, Tensor], update: int, validat
 def read_metrics(folder: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl, without one that was cut short."""
     path = folder / METRICS
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    lines = read_whole(path).splitlines(keepends=True) if path.exists() else []
     found = []
     for number, line in enumerate(lines, start=1):
+        if number == len(lines) and not line.endswith(b"\n"):
+            break  # of a process that was killed while writing
         try:
-            content = json.loads(line)
-        except ValueError:
-            if number == len(lines):
-                break  # of a process that was killed while writing
-            content = None
-        if not isinstance(content, dict) or not isinstance(content.get("update"), int):
-            raise ValueError(f"{path}, line {number}: this is no line that training wrote")
-        found.append(content)
+            found.append(parsed(line, Line, "it"))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: this is no line that training wrote: {error}") from None
     return found
 
 
@@ -181,20 +210,12 @@ def metrics_after(folder: Path, update: int) -> Iterator[MetricsLog]:
     """metrics.jsonl, open to be continued after `update`: what a killed process wrote beyond its checkpoint goes."""
     kept = [line for line in read_metrics(folder) if line["update"] <= update]
     write_whole(folder / METRICS, "".join(json.dumps(line) + "\n" for line in kept))
-    with (folder / METRICS).open("ab", buffering=0) as file:  # what could not be written is not tried again
-        yield MetricsLog(folder / METRICS, file)
+    with closing(MetricsLog(folder / METRICS)) as metrics:
+        yield metrics
 
 
-class MetricsLog:
+class MetricsLog(Lines):
     """One line at a time, on the disk before the checkpoint that counts on it."""
 
-    def __init__(self, path: Path, file: RawIOBase) -> None:
-        self.path, self.file = path, file
-
     def write(self, line: Mapping[str, Any]) -> None:
-        with named(self.path):
-            self.file.write(json.dumps(line).encode() + b"\n")
-
-    def wait_for_disk(self) -> None:
-        with named(self.path):
-            os.fsync(self.file.fileno())
+        self.append(json.dumps(line).encode())
