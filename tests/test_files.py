@@ -5,8 +5,9 @@ import resource
 import signal
 
 import pytest
+from disks import small_disk
 
-from rankshot.files import whole_folder, write_whole
+from rankshot.files import Lines, check_no_link, opened, read_whole, replacing, whole_folder, write_all, write_whole
 
 
 def test_text_and_bytes(tmp_path):
@@ -73,3 +74,70 @@ def test_nowhere_to_write(tmp_path):
     with pytest.raises(NotADirectoryError) as caught:
         write_whole(tmp_path / "file" / "a", "text")
     assert caught.value.filename == str(tmp_path / "file" / "a")
+
+
+@pytest.mark.parametrize("name", ["a", ".a.partial"])
+def test_no_link_is_written_through(tmp_path, name):
+    """Of finding 1: the name of what is written first was known, and a link there led anywhere."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / name).symlink_to(victim)
+    write_whole(tmp_path / "a", "new")
+    assert victim.read_text() == "mine"
+    assert (tmp_path / "a").read_text() == "new"
+    assert not (tmp_path / "a").is_symlink()
+
+
+def test_two_writers_do_not_meet(tmp_path):
+    """Of finding 4: both wrote into one partial file."""
+    with replacing(tmp_path / "a") as one, replacing(tmp_path / "a") as other:
+        write_all(one, b"one")
+        write_all(other, b"other")
+    assert (tmp_path / "a").read_bytes() == b"one"  # who ends last wins, whole
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_link_is_not_read_unless_asked(tmp_path):
+    (tmp_path / "a").write_text("text")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with pytest.raises(OSError, match="is a link, and links within such a folder are not followed"):
+        read_whole(tmp_path / "link")
+    assert read_whole(tmp_path / "link", follow=True) == b"text"
+    with pytest.raises(OSError, match="is a link"):
+        Lines(tmp_path / "link")
+    with pytest.raises(OSError, match="is a link"):
+        check_no_link(tmp_path / "link")
+    check_no_link(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("follow", [True, False])
+def test_what_is_no_plain_file_is_never_opened(tmp_path, follow):
+    """Of finding 5: a pipe waits for ever, and a device never ends."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name, told in (("pipe", "is no plain file"), ("zero", "plain file|link"), (".", "is a folder")):
+        with pytest.raises(OSError, match=told):
+            opened(tmp_path / name, follow=follow)
+    with pytest.raises(FileNotFoundError):
+        opened(tmp_path / "nothing", follow=follow)
+
+
+def test_no_more_is_read_than_asked_for(tmp_path):
+    (tmp_path / "a").write_bytes(b"12345")
+    assert read_whole(tmp_path / "a", 5) == b"12345"
+    with pytest.raises(OSError, match="is larger than 4 bytes, the most that is read of such a file"):
+        read_whole(tmp_path / "a", 4)
+
+
+def test_a_part_of_what_is_written_is_not_all(tmp_path):
+    """Of finding 2: a disk with little room takes some bytes and tells how many."""
+    with small_disk(tmp_path / "disk", "8k") as grow:
+        path = tmp_path / "disk" / "a"
+        write_whole(path, b"old")
+        with pytest.raises(OSError, match="No space left") as caught:
+            write_whole(path, b"x" * 20_000)
+        assert caught.value.filename == str(path)
+        assert path.read_bytes() == b"old"
+        grow("64k")
+        write_whole(path, b"x" * 20_000)
+        assert path.stat().st_size == 20_000

@@ -1,6 +1,8 @@
 """scikit-learn's contract, and the few-shot evaluator's answers."""
 
 import pickle
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -213,3 +215,49 @@ def test_bad_labels():
         FewShotClassifier().fit(X, y[:-1])
     with pytest.raises(ValueError, match="does not tell what images it wants"):
         FewShotClassifier(Conv4()).fit([X], ["a"])
+
+
+def test_threads_that_ask_while_others_teach():
+    """Of finding 3: answers from what was taught at one moment; nothing that two threads teach is lost."""
+    random = np.random.default_rng(0)
+    centres = np.eye(6)
+    classifier = FewShotClassifier(reject=0.05, unknown="none").fit(
+        np.repeat(centres[:2], 3, 0) + 0.05 * random.normal(size=(6, 6)), ["c0"] * 3 + ["c1"] * 3
+    )
+    problems, done = [], threading.Event()
+
+    def ask():
+        while not done.is_set():
+            try:
+                asked = centres[:2]
+                labels, shares = classifier.predict(asked), classifier.predict_proba(asked)
+                near = classifier.neighbours(asked, 3)
+                if not {"c0", "c1"} >= set(labels.tolist()) or not np.allclose(shares.sum(1), 1) or len(near[0]) != 3:
+                    problems.append((labels, shares.shape))
+                classifier.nearness(asked)
+            except Exception as error:
+                problems.append(error)
+
+    def teach(number):
+        for turn in range(15):
+            classifier.partial_fit(centres[number] + 0.05 * np.ones((2, 6)) * turn / 15, [f"c{number}"] * 2)
+            if turn % 3 == 2 and number == 2:
+                classifier.remove_class("c2")
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    asking = [threading.Thread(target=ask) for _ in range(3)]
+    teaching = [threading.Thread(target=teach, args=[number]) for number in (2, 3)]
+    try:
+        for each in asking + teaching:
+            each.start()
+        for each in teaching:
+            each.join()
+        done.set()
+        for each in asking:
+            each.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert problems == []
+    assert np.bincount(classifier.support_labels_).tolist() == [3, 3, 30]
+    assert classifier.classes_.tolist() == ["c0", "c1", "c3"]

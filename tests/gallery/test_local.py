@@ -333,6 +333,23 @@ def test_an_older_moment_is_seen_as_it_was(tmp_path):
     assert (len(view.vectors), view.alive) == (4, 4)
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_vectors_are_not_written_through_a_link(tmp_path, when):
+    """Of finding 1."""
+    victim = tmp_path / "victim"
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    if when == "after":
+        store.add(vectors_of(0, 1), ["a"], [{}])
+        (tmp_path / "g" / SEGMENT).rename(victim)
+    else:
+        victim.write_bytes(b"mine")
+    before = victim.read_bytes()
+    (tmp_path / "g" / SEGMENT).symlink_to(victim)
+    with pytest.raises(OSError, match="is a link"):
+        store.add(vectors_of(1, 1), ["b"], [{}])
+    assert victim.read_bytes() == before
+
+
 def test_bad_folders(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"is no gallery: there is no gallery\.sqlite in it"):
         LocalStore(tmp_path)

@@ -115,7 +115,7 @@ def taught(options: Options, embedder: Embedder) -> tuple[FewShotClassifier, lis
         embedder, rule=options.rule, reject=options.reject, threshold=options.threshold, unknown=options.unknown
     )
     classifier.fit(np.concatenate([part.vectors for part in parts]), labels)
-    classifier.support_names_ = [str(paths[place][0]) for place in places]
+    classifier.named([str(paths[place][0]) for place in places])
     tell_rejection(classifier)
     return classifier, failures
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,27 @@ class Neighbour(NamedTuple):
     similarity: float
 
 
+class Taught(NamedTuple):
+    """All that was learned, as one value: who answers takes it once, whatever others teach meanwhile.
+
+    support     (n, D) float64, of length 1
+    labels      (n,) indices into classes
+    names       of the examples
+    prototypes  (classes, D)
+    """
+
+    support: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    classes: NDArray[Any]
+    names: list[str]
+    prototypes: NDArray[np.float64]
+    rejection: Rejection | None
+    temperature: float
+
+
+TEACHING = threading.RLock()  # two threads that teach at once: the second adds to what the first has taught
+
+
 class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Classes from a few examples each, as many or as few as there are.
 
@@ -57,6 +79,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     After `fit`: classes_, support_ (n, D) of length 1, support_labels_ (n,) indices into classes_, support_names_, and
     rejection_, which tells the threshold and how often it is wrong by the examples themselves.
+
+    Threads may share one: an answer comes from what was taught at one moment, before or after a change, never half of it.
 
     >>> classifier = FewShotClassifier().fit([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0]], ["right", "right", "up"])
     >>> classifier.predict([[0.2, 0.9]])
@@ -89,20 +113,20 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         classes   is not needed: classes are those that have examples
         """
         self._check_settings()
-        return self._learn(X, y, first=not hasattr(self, "support_"))
+        return self._learn(X, y, first=not self.__sklearn_is_fitted__())
 
     def remove_class(self, label: Any) -> FewShotClassifier:
         """Forget a class and its examples."""
-        check_is_fitted(self)
-        (found,) = np.nonzero(self.classes_ == label)
-        if not len(found):
-            raise ValueError(f"there is no class {label!r}: there is {', '.join(map(repr, self.classes_.tolist()))}")
-        if len(self.classes_) == 1:
-            raise ValueError(f"{label!r} is the only class: fit others instead")
-        stays = self.support_labels_ != found[0]
-        kept = self.classes_[self.support_labels_[stays]]
-        with self._whole_or_not_at_all():
-            self._remember(self.support_[stays], kept, [n for n, s in zip(self.support_names_, stays, strict=True) if s])
+        with TEACHING:
+            taught = self._now()
+            (found,) = np.nonzero(taught.classes == label)
+            if not len(found):
+                raise ValueError(f"there is no class {label!r}: there is {', '.join(map(repr, taught.classes.tolist()))}")
+            if len(taught.classes) == 1:
+                raise ValueError(f"{label!r} is the only class: fit others instead")
+            stays = taught.labels != found[0]
+            names = [name for name, is_kept in zip(taught.names, stays, strict=True) if is_kept]
+            self._taught = self._remembered(taught.support[stays], taught.classes[taught.labels[stays]], names)
         return self
 
     def save_pretrained(self, folder: str | Path) -> Path:
@@ -117,18 +141,27 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         classifier = cls(kept["embedder"], **kept["settings"])
         classifier._check_settings()
         classifier.n_features_in_ = kept["vectors"].shape[1]
-        classifier._remember(kept["vectors"], kept["labels"], kept["names"])
+        classifier._taught = classifier._remembered(kept["vectors"], kept["labels"], kept["names"])
         return classifier
+
+    def named(self, names: Sequence[str]) -> FewShotClassifier:
+        """Call the examples by these names, in their order."""
+        with TEACHING:
+            taught = self._now()
+            if len(names) != len(taught.names):
+                raise ValueError(f"there must be a name for each of {len(taught.names)} examples, got {len(names)}")
+            self._taught = taught._replace(names=list(names))
+        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each, or `unknown`."""
-        vectors = self._vectors_of(X)
+        taught, vectors = self._asked(X)
         if not len(vectors):
-            return np.asarray(self.classes_[:0])
-        answers: NDArray[Any] = self.classes_[self._scores(vectors).argmax(-1).numpy()]
-        if self.rejection_ is None:
+            return np.asarray(taught.classes[:0])
+        answers: NDArray[Any] = taught.classes[self._scores(taught, vectors).argmax(-1).numpy()]
+        if taught.rejection is None:
             return answers
-        belongs = (self._nearness(vectors) >= self.rejection_.threshold).numpy()
+        belongs = (_nearness(taught, vectors) >= taught.rejection.threshold).numpy()
         if np.asarray(self.unknown).dtype.kind == answers.dtype.kind:
             return np.where(belongs, answers, np.asarray(self.unknown))  # as an array: wide enough for both
         answers = answers.astype(object)
@@ -143,24 +176,68 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """(n, classes): how the scores of the rule compare. The temperature is the one that suits the examples best, each
         left out once; it says nothing of images that are none of these."""
-        probabilities = (self._scores(self._vectors_of(X)) / self.temperature_).softmax(-1)
-        return np.asarray(probabilities.numpy())
+        taught, vectors = self._asked(X)
+        return np.asarray((self._scores(taught, vectors) / taught.temperature).softmax(-1).numpy())
 
     def nearness(self, X: Any) -> NDArray[np.float64]:
         """(n,): the cosine with the mean of the nearest class, which `threshold` is about."""
-        return np.asarray(self._nearness(self._vectors_of(X)).numpy())
+        return np.asarray(_nearness(*self._asked(X)).numpy())
 
     def neighbours(self, X: Any, k: int = 5) -> list[list[Neighbour]]:
         """For each image the examples nearest to it, the nearest first."""
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
-        vectors = self._vectors_of(X)
-        found = (vectors @ torch.from_numpy(self.support_).T).topk(min(k, len(self.support_)), -1)
-        labels = self.classes_[self.support_labels_].tolist()
+        taught, vectors = self._asked(X)
+        found = (vectors @ torch.from_numpy(taught.support).T).topk(min(k, len(taught.support)), -1)
+        labels = taught.classes[taught.labels].tolist()
         return [
-            [Neighbour(p, self.support_names_[p], labels[p], s) for p, s in zip(places, similarities, strict=True)]
+            [Neighbour(p, taught.names[p], labels[p], s) for p, s in zip(places, similarities, strict=True)]
             for places, similarities in zip(found.indices.tolist(), found.values.tolist(), strict=True)
         ]
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        return self._now().classes
+
+    @property
+    def support_(self) -> NDArray[np.float64]:
+        return self._now().support
+
+    @property
+    def support_labels_(self) -> NDArray[np.int64]:
+        return self._now().labels
+
+    @property
+    def support_names_(self) -> list[str]:
+        return self._now().names
+
+    @property
+    def prototypes_(self) -> NDArray[np.float64]:
+        return self._now().prototypes
+
+    @property
+    def rejection_(self) -> Rejection | None:
+        return self._now().rejection
+
+    @property
+    def temperature_(self) -> float:
+        return self._now().temperature
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_taught")
+
+    def _now(self) -> Taught:
+        """What is taught at this moment."""
+        check_is_fitted(self)
+        return self._taught
+
+    def _asked(self, X: Any) -> tuple[Taught, Tensor]:
+        """What is taught, and (n, D) float64 vectors of length 1 to be asked about."""
+        taught = self._now()
+        vectors = self._vectors_of(X)
+        if vectors.shape[1] != taught.support.shape[1]:
+            raise ValueError(f"the examples have {taught.support.shape[1]} dimensions, got {vectors.shape[1]}")
+        return taught, vectors
 
     def _check_settings(self) -> None:
         if self.rule not in RULES:
@@ -174,57 +251,54 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if self.threshold is not None and not -1 <= self.threshold <= 1:
             raise ValueError(f"threshold is a cosine, from -1 to 1, got {self.threshold!r}")
 
-    @contextmanager
-    def _whole_or_not_at_all(self) -> Iterator[None]:
-        """What fails leaves everything as it was."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     def _learn(self, X: Any, y: Any, *, first: bool) -> FewShotClassifier:
+        """What fails leaves everything as it was."""
         X = list(X) if isinstance(X, Iterator) else X
-        with self._whole_or_not_at_all():
-            self._take_in(X, y, first=first)
-        return self
-
-    def _take_in(self, X: Any, y: Any, *, first: bool) -> None:
-        vectors = self._vectors_of(X, first=first)
+        scratch = copy.copy(self)  # scikit-learn notes on an estimator what its X looks like
+        vectors = scratch._vectors_of(X, first=first)
         labels = column_or_1d(y, warn=True)
         if labels.dtype == object and all(isinstance(each, str) for each in labels):  # as pandas has texts
             y = labels = labels.astype(str)
         assert_all_finite(labels, input_name="y")
-        _check_kinds(y, labels, None if first else self.classes_)
-        with warnings.catch_warnings():  # many classes with few examples are what this is for
-            warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-            check_classification_targets(labels)
+        _check_kinds(y, labels, None)
         if len(labels) != len(vectors):
             raise ValueError(f"there must be a label for each of {len(vectors)} examples, got {len(labels)}")
-        start = 0 if first else len(self.support_)
-        names = (
-            [name_of(each, start + place) for place, each in enumerate(X)]
-            if self._embeds(X)
-            else [f"example {start + place}" for place in range(len(vectors))]
-        )
-        if not first:
-            labels = np.concatenate([self.classes_[self.support_labels_], labels])
-            vectors = torch.cat([torch.from_numpy(self.support_), vectors])
-            names = [*self.support_names_, *names]
-        self._remember(vectors.numpy(), labels, names)
+        with TEACHING:
+            with warnings.catch_warnings():  # many classes with few examples are what this is for
+                warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
+                check_classification_targets(labels)
+            before = None if first else self._now()
+            _check_kinds(y, labels, None if before is None else before.classes)
+            start = 0 if before is None else len(before.names)
+            names = (
+                [name_of(each, start + place) for place, each in enumerate(X)]
+                if self._embeds(X)
+                else [f"example {start + place}" for place in range(len(vectors))]
+            )
+            if before is not None:
+                if before.support.shape[1] != vectors.shape[1]:
+                    raise ValueError(f"the examples have {before.support.shape[1]} dimensions, got {vectors.shape[1]}")
+                labels = np.concatenate([before.classes[before.labels], labels])
+                vectors = torch.cat([torch.from_numpy(before.support), vectors])
+                names = [*before.names, *names]
+            taught = self._remembered(vectors.numpy(), labels, names)
+            for noted in ("n_features_in_", "feature_names_in_"):
+                if hasattr(scratch, noted):
+                    setattr(self, noted, getattr(scratch, noted))
+                elif hasattr(self, noted):
+                    delattr(self, noted)
+            self._taught = taught
+        return self
 
-    def _remember(self, support: NDArray[Any], labels: NDArray[Any], names: Sequence[str]) -> None:
-        self.support_, self.support_names_ = support, list(names)
-        self.classes_, self.support_labels_ = np.unique(labels, return_inverse=True)
-        vectors, places = torch.from_numpy(support), torch.from_numpy(self.support_labels_)
-        self.prototypes_ = prototypes(vectors, places, len(self.classes_)).numpy()
-        self.rejection_ = self._rejection(vectors, places)
-        self.temperature_ = self._temperature()
+    def _remembered(self, support: NDArray[Any], labels: NDArray[Any], names: Sequence[str]) -> Taught:
+        classes, places = np.unique(labels, return_inverse=True)
+        vectors, indices = torch.from_numpy(support), torch.from_numpy(places)
+        means = prototypes(vectors, indices, len(classes)).numpy()
+        rejection = self._rejection(vectors, indices, len(classes))
+        taught = Taught(support, places, classes, list(names), means, rejection, USUAL_TEMPERATURE)
+        return taught._replace(temperature=self._temperature(taught))
 
-    def _rejection(self, support: Tensor, labels: Tensor) -> Rejection | None:
-        way = len(self.classes_)
+    def _rejection(self, support: Tensor, labels: Tensor, way: int) -> Rejection | None:
         if self.threshold is not None:
             return judged(self.threshold, *among_themselves(support, labels, way))
         if self.reject is None:
@@ -240,30 +314,29 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             )
         return judged(embedder.one_shot.threshold(self.reject), *among_themselves(support, labels, way))
 
-    def _temperature(self) -> float:
+    def _temperature(self, taught: Taught) -> float:
         """That with the best log-likelihood of the examples, some of them, each left out of its class."""
-        counts = np.bincount(self.support_labels_)
+        counts = np.bincount(taught.labels)
         if len(counts) < 2 or counts.max() < 2:
             return USUAL_TEMPERATURE
-        places = [p for p, label in enumerate(self.support_labels_) if counts[label] > 1]
+        places = [p for p, label in enumerate(taught.labels) if counts[label] > 1]
         places = places[:: max(1, len(places) // EXAMPLES_TO_TRY)]
-        support, labels = torch.from_numpy(self.support_), torch.from_numpy(self.support_labels_)
+        support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
         scores = []
         for place in places:
             others = torch.arange(len(support)) != place
-            scores.append(self._ruled(support[place : place + 1], support[others], labels[others]))
+            scores.append(self._ruled(support[place : place + 1], support[others], labels[others], len(counts)))
         found, right = torch.cat(scores), labels[places]
         losses = [float(nn.functional.cross_entropy(found / each, right)) for each in TEMPERATURES]
         return float(TEMPERATURES[int(np.argmin(losses))])
 
-    def _scores(self, vectors: Tensor) -> Tensor:
+    def _scores(self, taught: Taught, vectors: Tensor) -> Tensor:
         """(n, D) -> (n, classes); the largest is the answer."""
-        support, labels = torch.from_numpy(self.support_), torch.from_numpy(self.support_labels_)
-        at_once = max(1, SIMILARITIES_AT_ONCE // len(support))
-        return torch.cat([self._ruled(some, support, labels) for some in torch.split(vectors, at_once)])
+        support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
+        at_once, way = max(1, SIMILARITIES_AT_ONCE // len(support)), len(taught.classes)
+        return torch.cat([self._ruled(some, support, labels, way) for some in torch.split(vectors, at_once)])
 
-    def _ruled(self, queries: Tensor, support: Tensor, labels: Tensor) -> Tensor:
-        way = len(self.classes_)
+    def _ruled(self, queries: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:
         if self.rule == "prototype":
             return queries @ prototypes(support, labels, way).T
         similarities = queries @ support.T
@@ -272,21 +345,14 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         nearest = similarities.new_full((len(queries), way), -math.inf)
         return nearest.scatter_reduce_(1, labels.expand_as(similarities), similarities, "amax")
 
-    def _nearness(self, vectors: Tensor) -> Tensor:
-        return nearness(vectors, torch.from_numpy(self.prototypes_))
-
     def _vectors_of(self, X: Any, *, first: bool = False) -> Tensor:
         """(n, D) float64, of length 1."""
         if not first:
             check_is_fitted(self)
         embedder = self._embedder() if self._embeds(X) else None
         if embedder is not None:
-            vectors = torch.from_numpy(embedder(X)).double()
-        else:
-            vectors = unit_vectors(torch.tensor(validate_data(self, X, reset=first, dtype=np.float64)))
-        if not first and vectors.shape[1] != self.support_.shape[1]:
-            raise ValueError(f"the examples have {self.support_.shape[1]} dimensions, got {vectors.shape[1]}")
-        return vectors
+            return torch.from_numpy(embedder(X)).double()
+        return unit_vectors(torch.tensor(validate_data(self, X, reset=first, dtype=np.float64)))
 
     def _embeds(self, X: Any) -> bool:
         """Whether X are images. A matrix of floating-point numbers is none: those are embeddings."""
@@ -305,6 +371,10 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if getattr(self, "_made", (None,))[0] != self.embedder:
             self._made = (self.embedder, Embedder(self.embedder))
         return self._made[1]
+
+
+def _nearness(taught: Taught, vectors: Tensor) -> Tensor:
+    return nearness(vectors, torch.from_numpy(taught.prototypes))
 
 
 def _check_kinds(y: Any, labels: NDArray[Any], known: NDArray[Any] | None) -> None:

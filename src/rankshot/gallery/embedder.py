@@ -15,6 +15,7 @@ from torch import nn
 
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.losses.unit import unit_vectors
+from rankshot.models import pretrained
 from rankshot.models.export import export
 from rankshot.models.pretrained import (
     CARD,
@@ -28,12 +29,14 @@ from rankshot.models.pretrained import (
 )
 from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
 from rankshot.models.shipped import folder_of
+from rankshot.schema import checked
 from rankshot.tensors import read_tensors
 
 from .one_shot import OneShot, read
 from .pictures import Failure, Shape, Unreadable, decoded
 
 PIXELS_AT_ONCE = 2**19
+MOST_BYTES_A_LAYER = 2**28  # of one image
 Vectors = NDArray[np.float32]
 
 
@@ -48,6 +51,15 @@ class Embedded(NamedTuple):
     places: list[int]
     vectors: Vectors
     failures: list[Failure]
+
+
+def check_memory(network: nn.Module, shape: Shape, name: str) -> None:
+    """A file may ask for images so large that one of them takes all memory within the network."""
+    widest = max([3, *(each.out_channels for each in network.modules() if isinstance(each, nn.Conv2d))])
+    size = 4 * widest * shape[1] * shape[2]
+    if size > MOST_BYTES_A_LAYER:
+        wanted = f"{shape[1]}x{shape[2]} pixels through {widest} filters take {size / 2**20:,.0f} MiB"
+        raise ValueError(f"{name} wants images that are too large: {wanted}, {MOST_BYTES_A_LAYER / 2**20:.0f} are the most")
 
 
 class Embedder:
@@ -84,7 +96,10 @@ class Embedder:
                 f"{self.name} does not tell what images it wants: Embedder(…, shape=(channels, height, width)) takes it"
             )
         self.network = network.eval()
-        self.shape: Shape = tuple(shape if shape is not None else known["shape"])
+        self.shape: Shape = checked(
+            shape if shape is not None else known["shape"], pretrained.Shape, f"the shape of {self.name}"
+        )
+        check_memory(network, self.shape, self.name)
         self.invert = bool(known.get("invert", False)) if invert is None else invert
         if self.folder is not None and self.images == known:  # of images that are made ready otherwise, they say nothing
             self.one_shot = read(self.folder)

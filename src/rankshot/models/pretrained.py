@@ -31,6 +31,7 @@ OPTIONS: dict[Any, Any] = {
     bool: bool,
 }
 Side = Annotated[int, Between(1, MOST_PIXELS_A_SIDE)]
+Shape = tuple[Annotated[int, Between(1, 16)], Side, Side]  # channels, height, width
 
 
 class Network(TypedDict, total=False):
@@ -44,7 +45,7 @@ class Network(TypedDict, total=False):
 class Images(TypedDict, total=False):
     """What images a network wants: (C, H, W), and whether dark ink becomes bright."""
 
-    shape: tuple[Annotated[int, Between(1, 16)], Side, Side]
+    shape: Shape
     invert: bool
 
 
