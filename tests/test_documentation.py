@@ -49,3 +49,10 @@ def test_links_between_pages_lead_somewhere():
 @pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
 def test_figures_are_those_of_the_last_measurement(page):
     assert page.read_text() == tables.filled(page), "run `make tables`"
+
+
+def test_every_promise_has_its_test():
+    told = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / "promises.md").read_text())
+    assert len(told) > 20
+    for file, name in told:
+        assert f"def {name}(" in (ROOT / file).read_text(), f"{file} has no {name}"

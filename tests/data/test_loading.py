@@ -48,7 +48,7 @@ def test_what_is_behind_links_and_named_by_a_csv_may_change_too(tmp_path):
     lines = [f"real/c{number}/0.png,c{number}" for number in range(6)]
     (tmp_path / "labels.csv").write_text("\n".join(["path,label", *lines]))
     before = [data.prepared(str(tmp_path / name), tmp_path / "root") for name in ("mine", "labels.csv")]
-    os.utime(tmp_path / "real" / "c2", (5, 5))
+    write(tmp_path / "real" / "c2" / "0.png", seed=9)
     after = [data.prepared(str(tmp_path / name), tmp_path / "root") for name in ("mine", "labels.csv")]
     assert all(one != other for one, other in zip(before, after, strict=True))
 

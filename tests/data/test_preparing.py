@@ -185,3 +185,54 @@ def test_nowhere_to_write(source, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         prepare(folder.listing(source), tmp_path / "file" / "cache")
+
+
+def test_one_changed_byte_is_noticed_when_opened(source, tmp_path):
+    """By size and time first; a copy of the folder is compared once."""
+    place = tmp_path / "cache"
+    prepared(source, place)
+    before = (place / "images.bin").stat()
+    content = bytearray((place / "images.bin").read_bytes())
+    content[1234] ^= 1
+    (place / "images.bin").write_bytes(content)
+    with pytest.raises(ValueError, match=r"images.bin is not as it was prepared"):
+        store.open_split(place, "train")
+    content[1234] ^= 1
+    (place / "images.bin").write_bytes(content)
+    assert len(store.open_split(place, "train")) > 0
+    stamp = json.loads((place / "checked.json").read_text())
+    assert stamp["time"] == (place / "images.bin").stat().st_mtime_ns != before.st_mtime_ns
+
+
+def test_prepared_data_is_not_read_through_a_link(source, tmp_path):
+    place = tmp_path / "cache"
+    prepared(source, place)
+    for name in ("images.bin", "manifest.json"):
+        (place / name).rename(tmp_path / name)
+        (place / name).symlink_to(tmp_path / name)
+        with pytest.raises(OSError, match="is a link"):
+            store.open_split(place, "train")
+        (place / name).unlink()
+        (tmp_path / name).rename(place / name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": "abc"},
+        {"shape": [1, 30_000, 30_000]},
+        {"classes": [["a"]]},
+        {"classes": [{"name": "a", "split": "train", "images": -1}]},
+        {"classes": [{"name": "a", "split": "other", "images": 24}]},
+        {"images": 2**60},
+        {"skipped": 5},
+        {"sha256": None},
+    ],
+)
+def test_a_manifest_that_makes_no_sense(source, tmp_path, change):
+    place = tmp_path / "cache"
+    prepared(source, place)
+    path = place / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=r"manifest.json is damaged: delete .* and prepare it again"):
+        store.open_split(place, "train")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import urllib.request
 from pathlib import Path
 from urllib.error import URLError
+
+from rankshot.files import opened, replacing, write_all
 
 log = logging.getLogger(__name__)
 
@@ -34,20 +35,17 @@ def download(url: str, path: Path, md5: str) -> Path:
     if path.is_file() and _md5(path) == md5:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     log.info("downloading %s", url)
-    try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT) as response, partial.open("wb") as file:
-            while chunk := response.read(2**20):
-                file.write(chunk)
-        if (found := _md5(partial)) != md5:
-            raise ValueError(f"{url} is not what it should be: its md5 is {found} instead of {md5}")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    found = hashlib.md5(usedforsecurity=False)
+    with urllib.request.urlopen(url, timeout=TIMEOUT) as response, replacing(path) as file:
+        while chunk := response.read(2**20):
+            write_all(file, chunk)
+            found.update(chunk)
+        if found.hexdigest() != md5:
+            raise ValueError(f"{url} is not what it should be: its md5 is {found.hexdigest()} instead of {md5}")
     return path
 
 
 def _md5(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path, follow=True) as file:
         return hashlib.file_digest(file, "md5").hexdigest()

@@ -48,8 +48,7 @@ NOISE = 25  # grey levels, either way
 
 def prepare(root: Path | None = None, seed: int = 0) -> Path:
     """The folder of the prepared data set, drawn the first time (some seconds)."""
-    recipe = drawn_with(seed)
-    folder = root_of(root) / "glyphs" / "-".join(f"{key}{value}" for key, value in recipe.items())
+    recipe, folder = drawn_with(seed), folder_in(root_of(root), seed)
     if not folder.is_dir():
         log.info("drawing the data set glyphs, once, into %s", folder)
         with made_whole(folder) as making:
@@ -65,6 +64,11 @@ def prepare(root: Path | None = None, seed: int = 0) -> Path:
             content = {"name": "glyphs", "source": [source], "shape": [1, SIZE, SIZE], "options": recipe}
             write_manifest(making, {**content, "images": DRAWERS * len(classes), "classes": classes, "skipped": []})
     return folder
+
+
+def folder_in(root: Path, seed: int = 0) -> Path:
+    """Where it lies below a root: drawn otherwise, it would lie elsewhere."""
+    return root / "glyphs" / "-".join(f"{key}{value}" for key, value in drawn_with(seed).items())
 
 
 def draw_split(split: str, seed: int = 0) -> NDArray[np.uint8]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from .downloading import OMNIGLOT_MD5, download_omniglot
 from .image_set import ImageSet
 from .listing import Listing
 from .preparing import Told, prepare
+from .sources import changes_since, earlier, files_of, fingerprint, write_sources
 from .store import IMAGES, MANIFEST, mapped, open_split, read_manifest
 from .trees import Tree, open_tree
 
@@ -109,8 +107,7 @@ def prepared(
     elif Path(name).exists():
         if root.resolve().is_relative_to(Path(name).resolve()):
             raise ValueError(f"prepared data cannot lie within its source: {root} is inside {name}")
-        place = root / f"{Path(name).resolve().stem}-{_fingerprint(Path(name), options)}"
-        make = partial(folder.listing, Path(name), **options)
+        return _own(Path(name), root, options, strict=strict, told=told)
     else:
         there = ", ".join(map(repr, NAMES))
         lost = "; if it was made of a folder of yours, name that: --data FOLDER" if PREPARED.search(name) else ""
@@ -119,18 +116,58 @@ def prepared(
             f"{root}{lost}"
         )
     if not place.is_dir():
-        listing = make()
-        log.info("preparing %s, once, into %s", name, place)
-        manifest = prepare(listing, place, strict=strict, told=told)
-        for each in manifest["skipped"][:5]:
-            log.warning("left out %s: %s", each["file"], each["why"])
-        if len(manifest["skipped"]) > 5:
-            log.warning("and %d more: they are listed in %s", len(manifest["skipped"]) - 5, place / MANIFEST)
+        _prepare(make(), place, strict=strict, told=told)
+    return _whole(place, strict=strict)
+
+
+def _own(path: Path, root: Path, options: dict[str, Any], *, strict: bool, told: Told | None) -> Path:
+    """Images of one's own, prepared anew where they have changed. What was there before stays, for runs that use it."""
+    stem, files = path.resolve().stem, files_of(path)
+    place = root / f"{stem}-{fingerprint(path, options, files.states)}"
+    if not place.is_dir() and (before := earlier(root, stem, path, options)) is not None:
+        changes = changes_since(before, files)
+        if not any(changes):
+            return _whole(before, strict=strict)
+        log.info("%s since %s was prepared: preparing %s anew", changes, before.name, path)
+    if not place.is_dir():
+        listing = folder.listing(path, **options)
+        _prepare(listing, place, strict=strict, told=told, also=lambda made: write_sources(made, path, options, files))
+    return _whole(place, strict=strict)
+
+
+def _prepare(
+    listing: Listing, place: Path, *, strict: bool, told: Told | None, also: Callable[[Path], None] | None = None
+) -> None:
+    log.info("preparing %s, once, into %s", listing.name, place)
+    manifest = prepare(listing, place, strict=strict, told=told, also=also)
+    for each in manifest["skipped"][:5]:
+        log.warning("left out %s: %s", each["file"], each["why"])
+    if len(manifest["skipped"]) > 5:
+        log.warning("and %d more: they are listed in %s", len(manifest["skipped"]) - 5, place / MANIFEST)
+
+
+def _whole(place: Path, *, strict: bool) -> Path:
+    """A prepared folder, if nothing of it is missing or of another version."""
     manifest = read_manifest(place)
-    mapped(place, manifest)  # both complain where something is missing or of another version
+    mapped(place, manifest)
     if strict and manifest["skipped"]:
         raise ValueError("{file} is no image that can be read: {why}".format(**manifest["skipped"][0]))
     return place
+
+
+def is_prepared_in(name: str, root: str | Path) -> bool:
+    """Whether a data set is there already under a root: to load it from there, nothing would be written."""
+    root = Path(root)
+    if name == "glyphs":
+        from . import glyphs
+
+        return glyphs.folder_in(root).is_dir()
+    if name in NAMES or _is_prepared(name, root):
+        return (root / name / MANIFEST).is_file()
+    if not Path(name).exists():
+        return False
+    path, states = Path(name), files_of(Path(name)).states
+    return (root / f"{path.resolve().stem}-{fingerprint(path, {}, states)}" / MANIFEST).is_file()
 
 
 def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) -> None:
@@ -183,27 +220,3 @@ def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
     tables = [(str(path), path.read_text(encoding="utf-8-sig")) for path in found if path.suffix == ".csv"]
     trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
     return mini_imagenet.listing(trees, tables, **options)
-
-
-def _fingerprint(path: Path, options: dict[str, Any]) -> str:
-    """Changes when files come or go; to look at every file would take too long for a million of them."""
-    status = path.stat()
-    told: list[object] = [str(path.resolve()), options, status.st_mtime_ns, status.st_size]
-    for each in sorted(_folders(path)):
-        told.append([os.path.relpath(each, path), os.stat(each).st_mtime_ns])
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
-
-
-def _folders(path: Path) -> set[str]:
-    """The folders that hold the images: all below a folder, links followed once; those that a csv names."""
-    if path.suffix.lower() == ".csv":
-        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-        parents = {str((path.parent / field).parent) for line in lines for field in line.split(",") if "/" in field}
-        return {each for each in parents if os.path.isdir(each)}
-    found: set[str] = set()
-    real: set[str] = set()
-    for each, folders, _ in os.walk(path, followlinks=True) if path.is_dir() else ():
-        found.add(each)
-        real.add(os.path.realpath(each))
-        folders[:] = [name for name in folders if os.path.realpath(os.path.join(each, name)) not in real]
-    return found

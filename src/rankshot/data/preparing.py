@@ -25,8 +25,15 @@ AHEAD = 64  # files read before they are decoded, for each thread
 Told = Callable[[int, int], None]  # how many of how many
 
 
-def prepare(listing: Listing, folder: Path, *, strict: bool = False, told: Told | None = None) -> dict[str, Any]:
-    """Into `folder`, which must not be there yet; returns the manifest.
+def prepare(
+    listing: Listing,
+    folder: Path,
+    *,
+    strict: bool = False,
+    told: Told | None = None,
+    also: Callable[[Path], None] | None = None,
+) -> dict[str, Any]:
+    """Into `folder`, which must not be there yet; returns the manifest. `also` puts more into it.
 
     Files that cannot be decoded are left out, counted and listed; with `strict` the first of them is an error. Pillow
     decodes without holding Python's lock, so threads are enough, and nothing of the pixels is copied between processes.
@@ -81,6 +88,8 @@ def prepare(listing: Listing, folder: Path, *, strict: bool = False, told: Told 
             ],
             "skipped": [{"file": file, "why": why} for file, why in skipped.items()],
         }
+        if also is not None:
+            also(making)
         return write_manifest(making, content)
 
 

@@ -1,6 +1,7 @@
 """Prepared data on disk: one file of pixels that is memory-mapped, and a manifest that tells everything else.
 
 images.bin      (n, C, H, W) uint8, class by class, split by split
+checked.json    size and time of images.bin when it was last compared with its checksum
 manifest.json   name, source, shape, classes with their split and counts, what was skipped, checksum, version
 """
 
@@ -9,17 +10,65 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Required, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.files import check_no_link, opened, write_whole
+from rankshot.schema import Between, Length, checked, read_json
+
 from .image_set import ImageSet
+from .listing import MOST_PIXELS_A_SIDE, SPLITS
 
 FORMAT = 1
-IMAGES, MANIFEST = "images.bin", "manifest.json"
+IMAGES, MANIFEST, STAMP = "images.bin", "manifest.json", "checked.json"
+Side = Annotated[int, Between(1, MOST_PIXELS_A_SIDE)]
 PARTS = {"train": ("train",), "val": ("val",), "test": ("test",), "trainval": ("train", "val")}
+
+
+class ClassEntry(TypedDict):
+    """One class of the manifest."""
+
+    name: Annotated[str, Length(10_000)]
+    split: Literal["train", "val", "test"]
+    images: Annotated[int, Between(0, 2**40)]
+
+
+class Skipped(TypedDict):
+    """A file that was left out."""
+
+    file: str
+    why: str
+
+
+class Manifest(TypedDict, total=False):
+    """What manifest.json holds; there may be more."""
+
+    format: Required[int]
+    name: Required[str]
+    source: list[str]
+    shape: Required[tuple[Annotated[int, Between(1, 16)], Side, Side]]
+    invert: bool
+    options: dict[str, Any]
+    images: Required[Annotated[int, Between(0, 2**40)]]
+    classes: Required[list[ClassEntry]]
+    skipped: Required[list[Skipped]]
+    sha256: Required[Annotated[str, Length(64)]]
+    own_sha256: str
+
+
+class Stamp(TypedDict):
+    """Pixels that were compared with their checksum, and how their file looked then."""
+
+    size: int
+    time: int
+    sha256: str
+
+
+CHECKED: dict[Path, Stamp] = {}  # by folder: the pixels that were compared in this process
 
 
 class NoClasses(ValueError):
@@ -30,7 +79,8 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Beside images.bin, when that is complete."""
     manifest = {"format": FORMAT, **content, "sha256": checksum(folder / IMAGES)}
     manifest["own_sha256"] = _own_checksum(manifest)
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+    write_whole(folder / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    _remember(folder, manifest["sha256"])
     return manifest
 
 
@@ -39,15 +89,26 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"{folder} has no {MANIFEST}: delete it and prepare it again")
     try:
-        manifest = json.loads(path.read_text())
-        found = manifest.get("format")
-    except (UnicodeDecodeError, json.JSONDecodeError, AttributeError):
-        raise ValueError(f"{path} is damaged: delete {folder} and prepare it again") from None
-    if found == FORMAT and not {"name", "shape", "classes", "images", "skipped", "sha256"} <= manifest.keys():
-        raise ValueError(f"{path} is damaged: delete {folder} and prepare it again")
+        found = read_json(path).get("format")
+        if found == FORMAT:
+            manifest = checked(read_json(path), Manifest, str(path))
+            _check_counts(manifest)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: delete {folder} and prepare it again ({error})") from None
     if found != FORMAT:
         raise ValueError(f"{folder} was prepared in format {found}, and this is {FORMAT}: delete it and prepare it again")
+    if manifest.get("own_sha256") not in (None, _own_checksum(manifest)):
+        raise ValueError(f"{path} is not as it was prepared: delete {folder} and prepare it again")
     return dict(manifest)
+
+
+def _check_counts(manifest: Mapping[str, Any]) -> None:
+    """What it tells must agree with itself."""
+    if sum(each["images"] for each in manifest["classes"]) != manifest["images"]:
+        raise ValueError(f"its classes have not {manifest['images']} images together")
+    order = [SPLITS.index(each["split"]) for each in manifest["classes"]]
+    if order != sorted(order):
+        raise ValueError("its classes do not come split by split")
 
 
 def open_split(folder: Path, split: str) -> ImageSet:
@@ -64,6 +125,7 @@ def open_split(folder: Path, split: str) -> ImageSet:
     start = sum(each["images"] for each in classes[:first])
     counts = [each["images"] for each in wanted]
     images = mapped(folder, manifest)[start : start + sum(counts)]
+    check_once(folder, manifest)
     labels = np.repeat(np.arange(len(wanted), dtype=np.int64), counts)
     return ImageSet(images, labels, tuple(each["name"] for each in wanted))
 
@@ -71,24 +133,51 @@ def open_split(folder: Path, split: str) -> ImageSet:
 def mapped(folder: Path, manifest: Mapping[str, Any]) -> NDArray[np.uint8]:
     shape = (sum(each["images"] for each in manifest["classes"]), *manifest["shape"])
     path = folder / IMAGES
+    check_no_link(path)
     size = path.stat().st_size if path.exists() else 0
     if size != int(np.prod(shape)):
         raise ValueError(
             f"{path} is cut short: {size} bytes instead of {int(np.prod(shape))}: delete {folder} and prepare it again"
         )
-    return np.memmap(path, dtype=np.uint8, mode="r", shape=shape)
+    with opened(path) as file:
+        return np.memmap(file, dtype=np.uint8, mode="r", shape=shape)
+
+
+def check_once(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Compare the pixels with their checksum: once, as long as the size and the time of their file stay."""
+    stamp = _stamp(folder, manifest["sha256"])
+    if CHECKED.get(folder.resolve()) == stamp or _remembered(folder) == stamp:
+        return
+    if checksum(folder / IMAGES) != manifest["sha256"]:
+        raise ValueError(f"{folder / IMAGES} is not as it was prepared: delete {folder} and prepare it again")
+    CHECKED[folder.resolve()] = stamp
+    with suppress(OSError):  # a folder to be read only is compared once in each process
+        _remember(folder, manifest["sha256"])
+
+
+def _stamp(folder: Path, digest: str) -> Stamp:
+    status = (folder / IMAGES).stat()
+    return {"size": status.st_size, "time": status.st_mtime_ns, "sha256": digest}
+
+
+def _remember(folder: Path, digest: str) -> None:
+    write_whole(folder / STAMP, json.dumps(_stamp(folder, digest)) + "\n")
+
+
+def _remembered(folder: Path) -> Stamp | None:
+    try:
+        found: Stamp = read_json(folder / STAMP, Stamp)
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 def verify(folder: Path) -> dict[str, Any]:
     """Read everything; complain about a single byte that is not as it was written."""
     manifest = read_manifest(folder)
     mapped(folder, manifest)
-    for name, found, wanted in (
-        (IMAGES, checksum(folder / IMAGES), manifest["sha256"]),
-        (MANIFEST, _own_checksum(manifest), manifest.get("own_sha256")),
-    ):
-        if found != wanted:
-            raise ValueError(f"{folder / name} is not as it was prepared: delete {folder} and prepare it again")
+    if checksum(folder / IMAGES) != manifest["sha256"]:
+        raise ValueError(f"{folder / IMAGES} is not as it was prepared: delete {folder} and prepare it again")
     return manifest
 
 
@@ -98,5 +187,5 @@ def _own_checksum(manifest: Mapping[str, Any]) -> str:
 
 
 def checksum(path: Path) -> str:
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

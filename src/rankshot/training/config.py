@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import math
 import typing
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from rankshot.data.augmentation import check_augmentations
+from rankshot.data.loading import is_prepared_in
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.methods import options_of, system
 from rankshot.schema import checked, read_json
+
+log = logging.getLogger(__name__)
 
 SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
@@ -188,7 +192,14 @@ class TrainConfig:
             config.check()
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-        return config
+        return config._without_a_root_to_fill(path)
+
+    def _without_a_root_to_fill(self, path: Path) -> TrainConfig:
+        """A file from elsewhere may say where data lies, and not where data is to be written: that is for who types."""
+        if self.root is None or is_prepared_in(self.data, self.root):
+            return self
+        log.info("%s: there is no %s in its root %s, which is left aside; --root names one", path, self.data, self.root)
+        return replace(self, root=None)
 
 
 def _listed(names: Sequence[str]) -> str:
