@@ -1,5 +1,6 @@
 """What a file from elsewhere must look like, told by Python's own type hints, and checked as a whole before it is used.
 
+>>> from typing import Annotated, TypedDict
 >>> class Picture(TypedDict):
 ...     name: Annotated[str, Length(100)]
 ...     sides: list[Annotated[int, Between(1, 2048)]]
