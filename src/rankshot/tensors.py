@@ -9,14 +9,22 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict
 
 from .files import check_plain, opened, write_whole
+from .schema import checked, parsed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 log = logging.getLogger(__name__)
+
+
+class Entry(TypedDict):
+    """What a header tells of a tensor, as far as it concerns us."""
+
+    data_offsets: tuple[int, int]
+
 
 # Two notes, so that no single bit that changes makes a file look as if it never had a checksum.
 CHECKSUM = {"checksum": "sha256", "sha256": "0" * 64}
@@ -80,6 +88,8 @@ def _check(path: Path, file: BinaryIO, size: int) -> None:
     if len(length) < 8 or header_size > min(size - 8, MOST_HEADER):
         raise ValueError(f"{path} is damaged or cut short: it is no safetensors file")
     header = length + file.read(header_size)
+    if (end := _end_of_data(header[8:])) != size - len(header):
+        raise ValueError(f"{path} is damaged or cut short: {size - len(header)} bytes of tensors instead of {end}")
     told, found = TELLS in header, FOUND.findall(header)
     if not told and not found:
         log.info("%s has no checksum: it was not written by this version of rankshot", path)
@@ -92,6 +102,16 @@ def _check(path: Path, file: BinaryIO, size: int) -> None:
         digest.update(part)
     if digest.hexdigest().encode() != found[0]:
         raise ValueError(f"{path} is damaged or cut short: its checksum is not that of what was written")
+
+
+def _end_of_data(header: bytes) -> int | None:
+    """How many bytes of tensors a header tells of; None: it is none."""
+    try:
+        told = parsed(header, dict[str, dict[str, Any]], "the header")
+        ends = [checked(each, Entry, name)["data_offsets"][1] for name, each in told.items() if name != "__metadata__"]
+    except ValueError:
+        return None
+    return max(ends, default=0)
 
 
 def _place(header: bytes) -> tuple[int, int]:

@@ -152,7 +152,7 @@ def test_vectors_that_are_cut_short_or_gone(tmp_path):
     [
         ("UPDATE items SET metadata = '{\"from\": 7}' WHERE row = 1", "what is told about image 1 is damaged"),
         ("UPDATE items SET id = x'616263' WHERE row = 1", "what is told about image 1 is damaged"),
-        ("DELETE FROM items WHERE row = 1", "it does not tell whose they are"),
+        ("DELETE FROM items WHERE row = 1", "of 4 images it tells what became of 3"),
         ("UPDATE state SET rows = 9", "it counts 9 vectors, and tells of 4"),
         ("UPDATE blocks SET first = 1", "not told of one after another"),
         ("INSERT INTO deleted VALUES (77, 99)", "deleted that never was there"),
@@ -169,6 +169,16 @@ def test_a_database_that_somebody_has_changed(tmp_path, change, told):
     database.commit()
     database.close()
     with pytest.raises(ValueError, match=told):
+        LocalStore(tmp_path / "g").search(vectors_of(0, 1), 4)
+
+
+@pytest.mark.parametrize("lost", [1, 700, 4096, 5000])
+def test_a_database_that_is_cut_short(tmp_path, lost):
+    """SQLite takes what is missing for zeros."""
+    made(tmp_path / "g", (0, 400)).close()
+    path = tmp_path / "g" / DATABASE
+    os.truncate(path, path.stat().st_size - lost)
+    with pytest.raises(Damaged, match="damaged"):
         LocalStore(tmp_path / "g").search(vectors_of(0, 1), 4)
 
 

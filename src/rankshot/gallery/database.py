@@ -59,6 +59,7 @@ class Database:
         self._uri = self._address()
         with self._borrowed() as connection:
             _check_ours(self.path, connection)
+            _check_size(self.path, connection)
 
     def close(self) -> None:
         with self._lock:
@@ -204,6 +205,21 @@ def _check_ours(path: Path, connection: sqlite3.Connection) -> None:
         raise Damaged(f"{path} is not used: it holds the {unexpected[0]}, which is not what rankshot made")
     if mark != MARK or ours - theirs:
         raise Damaged(f"{path} is no gallery of rankshot's, or it is damaged: its tables are not all there")
+
+
+def _check_size(path: Path, connection: sqlite3.Connection) -> None:
+    """SQLite takes what is cut off for zeros. While its log holds pages, the file may rightly be shorter.
+
+    The file itself must not be opened here: to close it would let go of the locks that other connections of this process
+    have on it.
+    """
+    (pages,), (size,) = (
+        connection.execute("PRAGMA page_count").fetchone(),
+        connection.execute("PRAGMA page_size").fetchone(),
+    )
+    there = path.stat().st_size
+    if there % size or (there < pages * size and not _has_content(path.with_name(path.name + BESIDE[0]))):
+        raise Damaged(f"{path} is damaged: it is cut short, {there} bytes instead of {pages * size}")
 
 
 def _version(connection: sqlite3.Connection) -> tuple[int]:

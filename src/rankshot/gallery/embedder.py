@@ -103,7 +103,10 @@ class Embedder:
         self.invert = bool(known.get("invert", False)) if invert is None else invert
         if self.folder is not None and self.images == known:  # of images that are made ready otherwise, they say nothing
             self.one_shot = read(self.folder)
-        self.dimensions = int(self._vectors(np.zeros((1, *self.shape), np.uint8)).shape[1])
+        try:
+            self.dimensions = int(self._vectors(np.zeros((1, *self.shape), np.uint8)).shape[1])
+        except RuntimeError as error:
+            raise ValueError(f"{self.name} cannot embed images of shape {self.shape}: {error}") from None
         self.fingerprint = self._fingerprint(description)
 
     def __call__(self, images: Iterable[Any]) -> Vectors:

@@ -284,7 +284,11 @@ class Gallery:
             for each in given:
                 if len(each) != self.store.dimensions:
                     raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {len(each)}")
-            vectors = np.array([np.asarray(each, np.float64) for each in given]).reshape(len(given), self.store.dimensions)
+            try:
+                rows = [np.asarray(each, np.float64) for each in given]
+            except OverflowError as error:
+                raise ValueError(f"vectors must be of numbers that a float can hold: {error}") from None
+            vectors = np.array(rows).reshape(len(given), self.store.dimensions)
         else:
             return None
         if vectors.shape[1] != self.store.dimensions:

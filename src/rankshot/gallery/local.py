@@ -278,6 +278,8 @@ class LocalStore:
         if before.change > change:  # another thread has seen more than this transaction
             before = View(-1, before.vectors[:0], None)
         self._check_blocks(connection, rows)
+        if before.change < 0:
+            self._check_counts(connection, rows)
         gone = [row for (row,) in connection.execute("SELECT row FROM deleted WHERE change > ?", (before.change,))]
         dead = None
         if gone or before.dead is not None:
@@ -304,6 +306,13 @@ class LocalStore:
         if place < rows:
             raise Damaged(f"{self.folder} is damaged: it counts {rows} vectors, and tells of {place}. {RESCUE}")
         self._intact = max(self._intact, place)
+
+    def _check_counts(self, connection: sqlite3.Connection, rows: int) -> None:
+        """Every row is there or deleted: one that is neither would be missing in silence."""
+        asked = "SELECT (SELECT COUNT(*) FROM items) + (SELECT COUNT(*) FROM deleted)"
+        (told,) = _one(connection, self.folder, asked)
+        if told != rows:
+            raise Damaged(f"{self.folder} is damaged: of {rows} images it tells what became of {told}. {RESCUE}")
 
     def _is_damaged(self, block: Block) -> bool:
         try:
@@ -374,6 +383,8 @@ def _numbered(connection: sqlite3.Connection, ids: Sequence[str | None], first: 
 
 def _key(id: str) -> bytes:
     """Names of files need not be text: what is none is kept too."""
+    if not isinstance(id, str):
+        raise TypeError(f"an id must be a string, got {id!r}")
     return id.encode("utf-8", "surrogatepass")
 
 

@@ -12,6 +12,8 @@ from rankshot.files import opened
 from .pictures import own_name
 from .store import Source
 
+MOST_BYTES = 2**29  # no image is larger
+
 
 def id_of(image: Any) -> str | None:
     """The path of an image, where it has one, without the detours: ./a//b.jpg is a/b.jpg.
@@ -36,6 +38,8 @@ def source_of(image: Any) -> Source | None:
     try:
         with opened(Path(name), follow=True) as file:
             status = os.fstat(file.fileno())
+            if status.st_size > MOST_BYTES:
+                return None
             return Source(status.st_size, status.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
     except OSError:
         return None

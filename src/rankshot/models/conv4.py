@@ -25,6 +25,8 @@ class Conv4(nn.Sequential):
     """
 
     def __init__(self, in_channels: int = 1, filters: int = 64) -> None:
+        if in_channels < 1 or filters < 1:
+            raise ValueError(f"in_channels and filters must be 1 or more, got {in_channels} and {filters}")
         widths = [in_channels, filters, filters, filters, filters]
         super().__init__(*(Block(*pair) for pair in pairwise(widths)), nn.Flatten())
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
