@@ -145,7 +145,7 @@ def test_pipes_and_huge_files_are_not_read(tmp_path, monkeypatch):
     assert tree.damaged == {"pipe.png": "neither a file nor a folder"}
     for each in (tree, open_tree(tmp_path.parent / "bomb.zip")):
         ((_, content),) = each.read(["large.png"])
-        assert "1,000 bytes are no image" in str(content)
+        assert "1,000 bytes are no image" in str(content) or "is larger than 999 bytes" in str(content)
 
 
 def test_what_is_no_tree(tmp_path):

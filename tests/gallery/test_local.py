@@ -155,7 +155,7 @@ def test_vectors_that_are_cut_short_or_gone(tmp_path):
         ("DELETE FROM items WHERE row = 1", "of 4 images it tells what became of 3"),
         ("UPDATE state SET rows = 9", "it counts 9 vectors, and tells of 4"),
         ("UPDATE blocks SET first = 1", "not told of one after another"),
-        ("INSERT INTO deleted VALUES (77, 99)", "deleted that never was there"),
+        ("INSERT INTO deleted VALUES (77, 99)", "of 4 images it tells what became of 5"),
         ("DELETE FROM state", "does not tell what it is about"),
         ("UPDATE state SET dimensions = 9223372036854775807", "should be a whole number from 1 to 65,536"),
         ("UPDATE state SET about = '[1]'", "should be an object"),

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import lzma
 import os
+import struct
 import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from rankshot.files import check_plain, opened, read_whole
+
+from .unpacking import PART, Unpacked, check_budget, check_directory, looks_like_tar
+
 NOT_OURS = ("__MACOSX/",)  # what other programs leave in archives
-MOST_BYTES = 2**29  # of one file: an image is never that large, a bomb is
+MOST_BYTES = 2**28  # of one file: an image is never that large, a bomb is
+ENCRYPTED, LOCAL_HEADER = 1, 30  # of a zip: a flag, and the bytes before an entry
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, LookupError, struct.error, OSError)
+TAR_ERRORS = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError, OSError)
 
 
 class Tree(Protocol):
@@ -36,11 +46,12 @@ def open_tree(path: Path) -> Tree:
         return FolderTree(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no {path}")
+    check_plain(path, follow=True)
     if zipfile.is_zipfile(path):
         return ZipTree(path)
     if path.suffix == ".zip":
         raise ValueError(f"{path} is damaged or cut short: it is no complete zip file")
-    if tarfile.is_tarfile(path):
+    if looks_like_tar(path):
         return TarTree(path)
     raise ValueError(f"{path} is neither a folder nor a zip or tar file that can be read")
 
@@ -54,8 +65,12 @@ def _listed(path: Path, entries: list[str]) -> list[str]:
     return sorted(name for name in entries if _wanted(name))
 
 
-def _too_large(size: int) -> OSError:
-    return OSError(f"{size:,} bytes are no image")
+class Refused(OSError):
+    """A file that is not read from where it is."""
+
+
+def _too_large(size: int) -> Refused:
+    return Refused(f"{size:,} bytes are no image")
 
 
 def _wanted(name: str) -> bool:
@@ -105,33 +120,54 @@ class FolderTree:
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         for name in names:
             try:
-                size = (self.path / name).stat().st_size
-                yield name, _too_large(size) if size > MOST_BYTES else (self.path / name).read_bytes()
+                yield name, read_whole(self.path / name, MOST_BYTES, follow=True)
             except OSError as error:
                 yield name, error
 
 
 class ZipTree:
-    """The entries of a zip file."""
+    """The entries of a zip file. What its headers say is never believed: they bound what is read, and no more."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.damaged: dict[str, str] = {}
+        check_directory(path)
         try:
             self.zip = zipfile.ZipFile(path)
-        except zipfile.BadZipFile as error:
+            entries = self.zip.infolist()
+        except ZIP_ERRORS as error:
             raise ValueError(f"{path} is damaged or cut short: {error}") from None
+        check_budget(path, sum(entry.file_size for entry in entries))
+        _check_apart(path, entries)
 
     def names(self) -> list[str]:
-        return _listed(self.path, [entry.filename for entry in self.zip.infolist() if not entry.is_dir()])
+        return _listed(self.path, [entry.filename for entry in self.zip.infolist() if not entry.filename.endswith("/")])
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         for name in names:
-            size = self.zip.getinfo(name).file_size
             try:
-                yield name, _too_large(size) if size > MOST_BYTES else self.zip.read(name)
-            except Exception as error:  # every way of packing has errors of its own
-                yield name, OSError(f"damaged in the zip: {error}")
+                yield name, self._read(self.zip.getinfo(name))
+            except ZIP_ERRORS as error:
+                yield name, error if isinstance(error, Refused) else OSError(f"damaged in the zip: {error}")
+
+    def _read(self, entry: zipfile.ZipInfo) -> bytes:
+        if entry.flag_bits & ENCRYPTED:
+            raise Refused("it is encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Refused("it is packed in a way that is not read from a zip: only stored and deflated files are")
+        if entry.file_size > MOST_BYTES:
+            raise _too_large(entry.file_size)
+        with self.zip.open(entry) as file:
+            return file.read(entry.file_size + 1)
+
+
+def _check_apart(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
+    """Entries that share their bytes unpack to much more than the file is large."""
+    end = 0
+    for entry in sorted(entries, key=lambda each: each.header_offset):
+        if entry.header_offset < end:
+            raise ValueError(f"{path} is refused: its entry {entry.filename!r} overlaps with another one")
+        end = entry.header_offset + LOCAL_HEADER + entry.compress_size
 
 
 class TarTree:
@@ -144,11 +180,11 @@ class TarTree:
     def names(self) -> list[str]:
         if not self._has_an_end():
             raise ValueError(f"{self.path} is damaged or cut short: it has no end")
-        return _listed(self.path, [member.name.removeprefix("./") for member, _ in self._members()])
+        return _listed(self.path, [_plain_name(member) for member, _ in self._members()])
 
     def _has_an_end(self) -> bool:
         """A tar ends in zeros; one that is cut between two files looks fine otherwise. Compression checks itself."""
-        with self.path.open("rb") as file:
+        with opened(self.path, follow=True) as file:
             if file.read(262)[257:] != b"ustar":
                 return True  # compressed, or too old to tell
             file.seek(-1024, os.SEEK_END)
@@ -156,24 +192,35 @@ class TarTree:
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
         wanted = set(names)
-        for member, archive in self._members():
-            name = member.name.removeprefix("./")
-            if name not in wanted:
-                continue
-            if member.size > MOST_BYTES:
-                yield name, _too_large(member.size)
-                continue
-            content = archive.extractfile(member)
-            if content is not None:
-                yield name, content.read()
+        for member, content in self._members():
+            name = _plain_name(member)
+            if name in wanted:
+                yield name, _too_large(member.size) if member.size > MOST_BYTES else content()
 
-    def _members(self) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+    def _members(self) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:
+        """Each plain file, and what reads it, before the next is asked for."""
         try:
-            with tarfile.open(self.path, "r|*") as archive:
-                for member in archive:
-                    if member.isfile():
-                        yield member, archive
+            with Unpacked(self.path) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+                while (member := archive.next()) is not None:
+                    archive.members.clear()  # type: ignore[attr-defined]  # of which it would keep all
+                    if member.isreg() and member.sparse is None:
+                        yield member, partial(_content, archive, stream, member)
+                    elif member.isreg():
+                        self.damaged[member.name] = "a file with holes, which is not read from a tar file"
                     elif member.islnk() or member.issym():
                         self.damaged[member.name] = "a link, which is not followed in a tar file"
-        except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+                while stream.read(PART):  # to its end, where compression tells whether all was right
+                    pass
+        except TAR_ERRORS as error:
             raise ValueError(f"{self.path} is damaged or cut short: {error}") from None
+
+
+def _content(archive: tarfile.TarFile, stream: Unpacked, member: tarfile.TarInfo) -> bytes:
+    with stream.allowing(MOST_BYTES):
+        file = archive.extractfile(member)
+        assert file is not None
+        return file.read()
+
+
+def _plain_name(member: tarfile.TarInfo) -> str:
+    return member.name.removeprefix("./")
