@@ -94,6 +94,14 @@ def read_whole(path: Path, most: int = MOST_BYTES, *, follow: bool = False) -> b
     return content
 
 
+def text_of(path: Path) -> str:
+    """Of a file that a person names, in UTF-8, whatever the locale."""
+    try:
+        return read_whole(path, follow=True).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}") from None
+
+
 def opened(path: Path, *, follow: bool = False) -> BufferedReader:
     """A plain file, to be read. Devices, pipes and the like are refused before they are opened: some never end.
 

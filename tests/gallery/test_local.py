@@ -19,7 +19,8 @@ from gallery.adding import vectors_of
 
 from rankshot.gallery import Damaged
 from rankshot.gallery.database import DATABASE
-from rankshot.gallery.local import LocalStore
+from rankshot.gallery.filters import Wanted
+from rankshot.gallery.local import LocalStore, _checksum
 from rankshot.gallery.segment import SEGMENT
 from rankshot.gallery.store import Source
 
@@ -170,6 +171,24 @@ def test_a_database_that_somebody_has_changed(tmp_path, change, told):
     database.close()
     with pytest.raises(ValueError, match=told):
         LocalStore(tmp_path / "g").search(vectors_of(0, 1), 4)
+
+
+@pytest.mark.parametrize("note", ["[1]", "{", "[" * 100_000, "5", "null"])
+@pytest.mark.parametrize("where", [None, Wanted({"from": 0}), lambda told: True], ids=["all", "sql", "function"])
+def test_metadata_that_somebody_has_made(tmp_path, note, where):
+    """With the right checksum: a gallery from elsewhere."""
+    made(tmp_path / "g", (0, 2)).close()
+    database = sqlite3.connect(tmp_path / "g" / DATABASE)
+    (key,) = database.execute("SELECT id FROM items WHERE row = 0").fetchone()
+    database.execute("UPDATE items SET metadata = ?, checksum = ? WHERE row = 0", (note, _checksum(0, key, note, None)))
+    database.commit()
+    database.close()
+    store = LocalStore(tmp_path / "g")
+    if isinstance(where, Wanted) and note in ("[1]", "5", "null"):
+        assert [hit.id for hit in store.search(vectors_of(0, 1), 4, where)[0]] == ["i1"]  # nothing in it is from 0
+        return
+    with pytest.raises(Damaged, match="damaged"):
+        store.search(vectors_of(0, 1), 4, where)
 
 
 @pytest.mark.parametrize("lost", [1, 700, 4096, 5000])

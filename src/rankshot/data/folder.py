@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import torch
 
+from rankshot.files import text_of
 from rankshot.randomness import generator_for
 
 from .listing import SPLITS, ClassListing, Listing, Picture, by_folder, is_image, split_by_split
@@ -81,10 +82,7 @@ def _complain_of_empty(root: Path, with_images: set[str]) -> None:
 
 def _from_csv(path: Path) -> list[ClassListing]:
     """Paths are relative to the csv file."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8: {error}") from None
+    text = text_of(path)
     pictures: dict[tuple[str, str], list[Picture]] = {}
     seen: set[str] = set()
     try:

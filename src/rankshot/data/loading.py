@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rankshot.files import text_of
+
 from . import cub, folder, mini_imagenet, omniglot
 from .cache import root_of
 from .downloading import OMNIGLOT_MD5, download_omniglot
@@ -217,6 +219,6 @@ def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
         inside = sorted(each for each in path.iterdir() if each.suffix in ARCHIVES) if path.is_dir() else []
         has_images = any(each.suffix != ".csv" for each in inside)
         found += inside if has_images else [*inside, path]
-    tables = [(str(path), path.read_text(encoding="utf-8-sig")) for path in found if path.suffix == ".csv"]
+    tables = [(str(path), text_of(path)) for path in found if path.suffix == ".csv"]
     trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
     return mini_imagenet.listing(trees, tables, **options)

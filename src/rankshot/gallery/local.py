@@ -38,6 +38,7 @@ from .store import (
     UnknownId,
     Vectors,
     check_ids,
+    decoded,
     encoded,
     there_already,
 )
@@ -194,7 +195,7 @@ class LocalStore:
             raise Damaged(f"{self.folder} is damaged: of some vectors it does not tell whose they are. {RESCUE}")
         return [
             [
-                Hit(items[row][0], similarity, json.loads(items[row][1]))
+                Hit(items[row][0], similarity, decoded(items[row][1]))
                 for row, similarity in zip(places.tolist(), similarities.tolist(), strict=True)
             ]
             for places, similarities in found
@@ -208,8 +209,7 @@ class LocalStore:
     def metadata(self, id: str) -> dict[str, Any]:
         with self._database.reading() as connection:
             ((_, _, note, _),) = self._items(connection, [self._row(connection, id)])
-        found: dict[str, Any] = json.loads(note)
-        return found
+        return decoded(note)
 
     def sources(self, ids: Sequence[str]) -> dict[str, Source | None]:
         with self._database.reading() as connection:
@@ -263,7 +263,7 @@ class LocalStore:
         return Chunk(
             [id for _, id, _, _ in items],
             vectors[[row for row, *_ in items]],
-            [json.loads(note) for _, _, note, _ in items],
+            [decoded(note) for _, _, note, _ in items],
             [_source(origin, self.folder) for _, _, _, origin in items],
         )
 
@@ -328,7 +328,7 @@ class LocalStore:
             rows = [row for (row,) in connection.execute(f"SELECT row FROM items WHERE {condition}", values)]
         else:
             asked = connection.execute("SELECT row, metadata FROM items")
-            rows = [row for row, note in asked if where(json.loads(note))]
+            rows = [row for row, note in asked if where(decoded(note))]
         return np.array(rows, np.int64)
 
     def _items(self, connection: sqlite3.Connection, rows: Sequence[int]) -> Iterator[tuple[int, str, str, str | None]]:

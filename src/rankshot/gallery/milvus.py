@@ -11,7 +11,6 @@ process alone.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -29,7 +28,7 @@ import numpy as np
 from rankshot.schema import Between, checked
 
 from .filters import Wanted
-from .store import Chunk, Filter, Hit, Metadata, Source, UnknownId, Vectors, check_ids, encoded, there_already
+from .store import Chunk, Filter, Hit, Metadata, Source, UnknownId, Vectors, check_ids, decoded, encoded, there_already
 
 ABOUT = "rankshot_galleries"
 LONGEST_KEY = 1024  # bytes of a key
@@ -339,8 +338,7 @@ def _id(key: str) -> str:
 
 
 def _plain(metadata: Any) -> dict[str, Any]:
-    found: dict[str, Any] = metadata if isinstance(metadata, dict) else json.loads(metadata)
-    return found
+    return metadata if isinstance(metadata, dict) else decoded(metadata)
 
 
 def _source(entity: Mapping[str, Any]) -> Source | None:

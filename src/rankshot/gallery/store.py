@@ -136,6 +136,17 @@ def _encoded(note: dict[str, Any]) -> str:
         raise ValueError(f"metadata must be what JSON can hold, got {str(note)[:100]}: {error}") from None
 
 
+def decoded(note: str | bytes) -> dict[str, Any]:
+    """Metadata from its JSON, for every row of a gallery: so no more is looked at than must be."""
+    try:
+        found = json.loads(note)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Damaged(f"the metadata of an image are damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise Damaged(f"the metadata of an image are damaged: they should be an object, got {str(found)[:60]}")
+    return found
+
+
 def there_already(id: str) -> ValueError:
     return ValueError(f"id {id!r} is in the gallery already: delete it first, or choose another")
 
