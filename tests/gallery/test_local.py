@@ -94,14 +94,14 @@ def test_a_full_disk_loses_nothing(tmp_path):
         assert (len(store), store.verify()) == (acknowledged + 500, [])
 
 
-@pytest.mark.parametrize("size", ["16k", "24k", "40k"])
+@pytest.mark.parametrize("size", ["16k", "24k", "40k", "60k", "76k", "88k"])
 def test_a_disk_too_small_to_create_a_gallery(tmp_path, size):
     """Of finding 4: with more room the same folder can be used."""
     with small_disk(tmp_path / "disk", size) as grow:
-        with pytest.raises(OSError, match="No space left"):
-            LocalStore.create(tmp_path / "disk" / "g", 8, {})
+        problem = raised_by(lambda: LocalStore.create(tmp_path / "disk" / "g", 8, {}))
+        assert problem is None or problem.errno == errno.ENOSPC
         grow("3m")
-        store = LocalStore.create(tmp_path / "disk" / "g", 8, {})
+        store = (LocalStore.create if problem else LocalStore)(tmp_path / "disk" / "g", *((8, {}) if problem else ()))
         store.add(vectors_of(0, 1), ["a"], [{}])
 
 

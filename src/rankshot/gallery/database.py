@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from rankshot.files import check_no_link, check_plain, wait_for_folder
+from rankshot.files import check_no_link, check_plain, opened, wait_for_folder
 
 from .store import Damaged
 
@@ -163,8 +163,12 @@ def create(folder: Path, dimensions: int, about: str) -> None:
                 connection.execute(f"PRAGMA application_id = {MARK}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
                 connection.execute("COMMIT")
+                if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() != (0, 0, 0):  # closing says nothing
+                    raise OSError(errno.EIO, "the new gallery could not be written whole", str(folder))
             finally:
-                connection.close()  # which carries its log over: a single file is left
+                connection.close()
+            with opened(making / DATABASE) as file:
+                os.fsync(file.fileno())
             (making / DATABASE).rename(path)
         wait_for_folder(folder)
     finally:
