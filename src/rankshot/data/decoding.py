@@ -3,46 +3,126 @@
 from __future__ import annotations
 
 import io
+import math
+import struct
+import warnings
+import zlib
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
+
+from .budget import PIXELS, OverBudget
+from .headers import Header, Undecodable, check_exif, look
+from .plain import A_PART, BYTES_A_PIXEL, plain
+
+__all__ = ["SUFFIXES", "Box", "Undecodable", "decode", "picture_of"]
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-MOST_PIXELS = 80_000_000  # a quarter of a gigabyte as RGB; Pillow warns of some more, and refuses twice that
-BACKGROUND = "white"  # behind what is transparent
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+ORIENTATION = 0x0112  # in EXIF
+LINE = 8  # bytes that Pillow has for where a line is: much, of a picture that is one pixel wide
+# What Pillow's plugins raise on files that are damaged. It is a list of theirs, not ours: they read numbers wherever a file
+# tells them to, and let come what comes.
+DAMAGED = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    Warning,  # where somebody has made errors of them
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+)
+# They also warn, of EXIF that is cut short and the like, which is nobody's business while pixels are as they should be. For
+# the whole process and once: to do it for each picture would change the filters of other threads.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
-
-
-class Undecodable(ValueError):
-    """A file that is no image, or none that should be decoded."""
 
 
 def decode(content: bytes, shape: tuple[int, int, int], box: Box | None = None, invert: bool = False) -> NDArray[np.uint8]:
     """The picture in a file, cut to `box` and resized to `shape` (C, H, W), where C is 1 for grey and 3 for colour.
 
-    `invert`: ink that is dark in the file is bright in the result.
+    `invert`: ink that is dark in the file is bright in the result. Waits while other threads have all of the memory.
     """
-    channels, height, width = shape
+    # Large JPEGs are decoded at a half, a quarter or an eighth of their size, still twice what is needed.
+    draft = None if box is not None else (2 * shape[2], 2 * shape[1])
+    header = look(content, draft)
+    what = f"to decode {header.width}x{header.height} pixels of {header.kind}"
     try:
-        with Image.open(io.BytesIO(content)) as image:
-            if image.width * image.height > MOST_PIXELS:
-                raise Undecodable(f"{image.width}x{image.height} pixels are more than {MOST_PIXELS}: a decompression bomb?")
-            if box is None:
-                # Large JPEGs are decoded at a half, a quarter or an eighth of their size, still twice what is needed.
-                image.draft("RGB" if channels == 3 else "L", (2 * width, 2 * height))
-            picture = _plain(ImageOps.exif_transpose(image), "RGB" if channels == 3 else "L")
+        with PIXELS.claim(needed(header, shape), what):
+            return fitted(_upright(content, header, shape, draft), shape, box, invert)
+    except OverBudget as error:
+        raise Undecodable(str(error)) from None
+
+
+def needed(header: Header, shape: tuple[int, int, int]) -> int:
+    """Bytes that decoding takes at most."""
+    wanted = 1 if shape[0] == 1 else 4  # bytes that Pillow has for a pixel of the result
+    lines = 2 * LINE * max(header.width, header.height)
+    loaded = header.pixels * header.stored + header.extra
+    converted = header.pixels * (header.stored + wanted)
+    turned = header.pixels * 2 * wanted
+    # To resize, Pillow makes it as small as four times the result first, then as wide as that.
+    beside = min(header.pixels, A_PART) * BYTES_A_PIXEL + 32 * shape[1] * shape[2] + 2**16
+    return max(loaded, converted, turned) + lines + beside
+
+
+def _upright(content: bytes, header: Header, shape: tuple[int, int, int], draft: tuple[int, int] | None) -> Image.Image:
+    """All of the picture, in the mode of the result."""
+    mode = "RGB" if shape[0] == 3 else "L"
+    try:
+        image = Image.open(io.BytesIO(content), formats=(header.kind,))
+        if sorted(image.size) != sorted((header.width, header.height)):
+            raise Undecodable(f"it contradicts itself on its size: {header.width}x{header.height}, and {image.size}")
+        if draft is not None:
+            image.draft(mode, draft)
+        image.load()
+        turn = _turn(image)
+        picture = plain(image, mode)
+        if picture is not image:
+            image.close()  # which frees its pixels
+        return picture if turn is None else picture.transpose(turn)
     except Undecodable:
         raise
     except UnidentifiedImageError:
         raise Undecodable("no image, or of an unknown kind") from None
-    except Exception as error:  # Pillow's plugins raise whatever comes: OSError, SyntaxError, struct.error, …
-        raise Undecodable(str(error) or type(error).__name__) from None
+    except DAMAGED as error:
+        raise Undecodable(str(error)[:200] or type(error).__name__) from None
+
+
+def _turn(image: Image.Image) -> Image.Transpose | None:
+    """What makes a photograph stand upright."""
+    exif = image.info.get("exif")
+    if isinstance(exif, bytes):
+        check_exif(exif.removeprefix(b"Exif\0\0"))
+    elif isinstance(packed := image.info.get("Raw profile type exif"), str):
+        check_exif(bytes.fromhex("".join(packed.split("\n")[3:])).removeprefix(b"Exif\0\0"))
+    return TURNS.get(image.getexif().get(ORIENTATION, 1))
+
+
+def fitted(picture: Image.Image, shape: tuple[int, int, int], box: Box | None, invert: bool) -> NDArray[np.uint8]:
+    """A picture of mode "L" or "RGB", as pixels of `shape`."""
     if box is not None:
         picture = picture.crop(_inside(box, picture.size))
-    small = np.asarray(picture.resize((width, height), Image.Resampling.BICUBIC, reducing_gap=2.0))
-    pixels = small[None] if channels == 1 else small.transpose(2, 0, 1)
+    small = np.asarray(picture.resize((shape[2], shape[1]), Image.Resampling.BICUBIC, reducing_gap=2.0))
+    pixels = small[None] if shape[0] == 1 else small.transpose(2, 0, 1)
     return 255 - pixels if invert else np.ascontiguousarray(pixels)
 
 
@@ -51,30 +131,10 @@ def picture_of(pixels: NDArray[np.uint8]) -> Image.Image:
     return Image.fromarray(pixels[0] if len(pixels) == 1 else np.ascontiguousarray(pixels.transpose(1, 2, 0)))
 
 
-def _plain(image: Image.Image, mode: str) -> Image.Image:
-    """Grey or colour, 8 bits, nothing transparent."""
-    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
-        image = Image.fromarray(_eight_bits(np.asarray(image)))
-    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
-        image = image.convert("RGBA")
-        behind = Image.new("RGBA", image.size, BACKGROUND)
-        image = Image.alpha_composite(behind, image)
-    return image if image.mode == mode else image.convert(mode)
-
-
-def _eight_bits(values: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """16-bit and floating-point pixels; what is already within 8 bits stays."""
-    numbers = np.nan_to_num(values.astype(np.float64))
-    highest = numbers.max(initial=0.0)
-    if values.dtype.kind == "f" and highest <= 1:
-        numbers = numbers * 255
-    elif highest > 255:
-        numbers = numbers / 257
-    return np.clip(np.rint(numbers), 0, 255).astype(np.uint8)
-
-
 def _inside(box: Box, size: tuple[int, int]) -> tuple[int, int, int, int]:
     """Whole pixels, clipped to the picture: boxes that people draw run past it."""
+    if not all(map(math.isfinite, box)):
+        raise Undecodable(f"the box {box} is none")
     left, top = max(0, round(box[0])), max(0, round(box[1]))
     right, bottom = min(size[0], round(box[2])), min(size[1], round(box[3]))
     if right <= left or bottom <= top:

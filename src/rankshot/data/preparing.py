@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rankshot import __version__
 from rankshot.files import named
 
+from .budget import FILES, Claim
 from .cache import made_whole
 from .decoding import Undecodable, decode
 from .listing import Listing, Picture
@@ -106,21 +107,23 @@ def _allocate(path: Path, size: int) -> None:
 def _decoded(listing: Listing, pictures: list[Picture], pixels: NDArray[np.uint8]) -> Iterator[tuple[int, str | None]]:
     """Decode every picture into its place; yields the place, and why it stays empty if it does."""
 
-    def one(place: int, content: bytes | OSError) -> tuple[int, str | None]:
-        if isinstance(content, OSError):
-            return place, content.strerror or str(content)
-        try:
-            pixels[place] = decode(content, listing.shape, pictures[place].box, listing.invert)
-        except Undecodable as error:
-            return place, str(error)
-        return place, None
+    def one(place: int, content: bytes | OSError, claim: Claim) -> tuple[int, str | None]:
+        with claim:
+            if isinstance(content, OSError):
+                return place, content.strerror or str(content)
+            try:
+                pixels[place] = decode(content, listing.shape, pictures[place].box, listing.invert)
+            except Undecodable as error:
+                return place, str(error)
+            return place, None
 
     threads = os.cpu_count() or 1
     waiting: deque[Future[tuple[int, str | None]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
             for place, content in _contents(listing, pictures):
-                waiting.append(pool.submit(one, place, content))
+                size = 0 if isinstance(content, OSError) else len(content)
+                waiting.append(pool.submit(one, place, content, FILES.claim(size, "a file")))
                 if len(waiting) > AHEAD * threads:
                     yield waiting.popleft().result()
             while waiting:

@@ -16,10 +16,10 @@ from typing import Protocol
 
 from rankshot.files import check_plain, opened, read_whole
 
+from .budget import MOST_BYTES
 from .unpacking import PART, Unpacked, check_budget, check_directory, looks_like_tar
 
 NOT_OURS = ("__MACOSX/",)  # what other programs leave in archives
-MOST_BYTES = 2**28  # of one file: an image is never that large, a bomb is
 ENCRYPTED, LOCAL_HEADER = 1, 30  # of a zip: a flag, and the bytes before an entry
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, LookupError, struct.error, OSError)
 TAR_ERRORS = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError, OSError)

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from rankshot.data.budget import FILES, MOST_BYTES, OverBudget
 from rankshot.data.decoding import Undecodable, decode, picture_of
+from rankshot.files import read_whole
 
 Shape = tuple[int, int, int]  # channels, height, width
 
@@ -45,9 +47,12 @@ def pixels_of(image: Any, shape: Shape, invert: bool = False) -> NDArray[np.uint
     """
     if isinstance(image, (str, os.PathLike)):
         try:
-            return decode(Path(image).read_bytes(), shape, invert=invert)
-        except OSError as error:
-            raise Undecodable(error.strerror or str(error)) from None
+            with FILES.claim(os.stat(image).st_size, "its file"):
+                return decode(read_whole(Path(image), MOST_BYTES, follow=True), shape, invert=invert)
+        except (OSError, OverBudget) as error:
+            raise Undecodable(getattr(error, "strerror", None) or str(error)) from None
+        except ValueError as error:  # of a name that no file can have
+            raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
     if isinstance(image, bytes):
         return decode(image, shape, invert=invert)
     if isinstance(image, Image.Image):

@@ -1,0 +1,45 @@
+"""What a picture will take, from its first bytes and before Pillow sees it: `look`. A fixed list of formats, one file each.
+
+Pillow believes what a header says, and some of its decoders take far more memory or time than a picture has pixels. So the
+structure of a file is walked first; what is out of all proportion is refused, and the rest tells how many bytes it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from . import bmp, gif, jpeg, jpeg2000, png, ppm, tiff, webp
+from .directories import check_exif
+from .header import Header, Undecodable
+
+__all__ = ["KINDS", "MOST_PIXELS", "Header", "Undecodable", "check_exif", "look"]
+
+MOST_PIXELS = 80_000_000  # a third of a gigabyte as RGB; Pillow warns of some more, and refuses twice that
+KINDS: dict[bytes, Callable[[bytes, tuple[int, int] | None], Header]] = {
+    b"BM": bmp.look,
+    b"GIF87a": gif.look,
+    b"GIF89a": gif.look,
+    b"\xff\xd8\xff": jpeg.look,
+    b"\x89PNG\r\n\x1a\n": png.look,
+    b"RIFF": webp.look,
+    b"\xff\x4f\xff\x51": jpeg2000.look,
+    b"\0\0\0\x0cjP  \r\n\x87\n": jpeg2000.look,
+    **dict.fromkeys((b"II\x2a\0", b"II\0\x2a", b"II\x2b\0", b"MM\0\x2a", b"MM\x2a\0", b"MM\0\x2b"), tiff.look),
+    **dict.fromkeys((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), ppm.look),
+}
+
+
+def look(content: bytes, draft: tuple[int, int] | None = None) -> Header:
+    """What a file is and will take; complains of what is no image, or none that should be decoded.
+
+    draft   the size that is enough: large JPEGs are decoded at a half, a quarter or an eighth then
+    """
+    for start, looked in KINDS.items():
+        if content.startswith(start):
+            header = looked(content, draft)
+            break
+    else:
+        raise Undecodable("no image, or of an unknown kind")
+    if header.width * header.height > MOST_PIXELS:
+        raise Undecodable(f"{header.width}x{header.height} pixels are more than {MOST_PIXELS}: a decompression bomb?")
+    return header
