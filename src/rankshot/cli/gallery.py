@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -15,9 +14,10 @@ from rankshot.gallery import Gallery
 from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.finding import image_files
 from rankshot.gallery.rescuing import rescue
-from rankshot.terminal import tallying
+from rankshot.terminal import say, tallying
 
-from .telling import metadata_of, told
+from .parsing import parsed_one_of
+from .telling import complain, metadata_of, told
 
 AT_ONCE = 1024
 Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
@@ -53,11 +53,11 @@ class Add:
                 there, unknown = there + done.there, unknown + done.unknown
                 tell(added)
             count = len(gallery)
-        print(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {count} in all")
+        say(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {count} in all")
         if changed:
-            print(f"  {changed} had changed since they were added, and were embedded anew")
+            say(f"  {changed} had changed since they were added, and were embedded anew")
         if unknown:
-            print(f"  {unknown} of them were added by an earlier version: whether they have changed since is not known")
+            say(f"  {unknown} of them were added by an earlier version: whether they have changed since is not known")
         return 1 if failed else 0
 
 
@@ -72,13 +72,13 @@ class Info:
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
             about = gallery.store.about["embedder"]
-            print(f"{self.gallery}: {len(gallery)} images, {gallery.store.dimensions} dimensions")
-            print(f"  seen by {about['name']} ({about['fingerprint']})" if about["name"] else "  vectors made elsewhere")
+            say(f"{self.gallery}: {len(gallery)} images, {gallery.store.dimensions} dimensions")
+            say(f"  seen by {about['name']} ({about['fingerprint']})" if about["name"] else "  vectors made elsewhere")
             damage = gallery.store.verify() if self.verify else []
         for each in damage:
-            print(f"rankshot: {each}", file=sys.stderr)
+            complain(each)
         if self.verify and not damage:
-            print("  everything is as it was written")
+            say("  everything is as it was written")
         return 1 if damage else 0
 
 
@@ -93,7 +93,7 @@ class Delete:
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
             gallery.delete(list(self.ids))
-            print(f"{self.gallery}: {len(set(self.ids))} deleted; {len(gallery)} in all")
+            say(f"{self.gallery}: {len(set(self.ids))} deleted; {len(gallery)} in all")
         return 0
 
 
@@ -108,8 +108,8 @@ class Rescue:
     def run(self) -> int:
         rescued, lost = rescue(folder_in(self.gallery), self.to)
         for each in lost:
-            print(f"rankshot: {each}", file=sys.stderr)
-        print(f"{self.to}: {len(rescued)} images")
+            complain(each)
+        say(f"{self.to}: {len(rescued)} images")
         return 1 if lost else 0
 
 
@@ -124,5 +124,5 @@ def opened(uri: str, model: str | None) -> Gallery:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.extras.subcommand_cli_from_dict(COMMANDS, args=list(arguments), prog="rankshot gallery")
+    options = parsed_one_of(COMMANDS, arguments, "gallery")
     return int(options.run())

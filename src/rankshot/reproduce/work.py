@@ -14,6 +14,8 @@ from pathlib import Path
 
 import torch
 
+from rankshot.terminal import say
+
 from .job import Run, Stopped, perform, result_of
 
 
@@ -90,6 +92,6 @@ def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs
                 raise
             return
         except (ValueError, OSError, RuntimeError) as error:  # one run that breaks down leaves the others alone
-            print(f"{run.name}: {error}", flush=True)
+            say(f"{run.name}: {error}")
         else:
-            print(f"{run.name}: {time.time() - began:.0f} s", flush=True)
+            say(f"{run.name}: {time.time() - began:.0f} s")
