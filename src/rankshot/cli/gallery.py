@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -88,11 +90,11 @@ class Delete:
 
     gallery: Where
     ids: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Ids, which are paths where `add` gave them."""
+    """Ids, which are paths where `add` gave them; also as `rankshot search --json` tells them."""
 
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
-            gallery.delete(list(self.ids))
+            gallery.delete([as_it_is_kept(gallery, each) for each in self.ids])
             say(f"{self.gallery}: {len(set(self.ids))} deleted; {len(gallery)} in all")
         return 0
 
@@ -114,6 +116,15 @@ class Rescue:
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": Delete, "rescue": Rescue}
+
+
+def as_it_is_kept(gallery: Gallery, given: str) -> str:
+    """An id as it is; or as `search --json` has told it, with or without its quotes."""
+    for text in (given, f'"{given}"') if given not in gallery else ():
+        with suppress(ValueError):
+            if isinstance(told := json.loads(text), str) and told in gallery:
+                return told
+    return given
 
 
 def opened(uri: str, model: str | None) -> Gallery:

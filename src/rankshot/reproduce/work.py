@@ -8,9 +8,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -52,9 +54,10 @@ def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends
     waiting = context.Queue()
     for run in [*todo, *[None] * jobs]:
         waiting.put(run)
-    workers = [context.Process(target=_take, args=(waiting.get, results, folders, jobs, ends)) for _ in range(jobs)]
-    for each in workers:
-        each.start()
+    workers = [context.Process(target=_worker, args=(waiting.get, results, folders, jobs, ends)) for _ in range(jobs)]
+    with _held_back():
+        for each in workers:
+            each.start()
     if threading.current_thread() is threading.main_thread():  # who ends us ends them: they write their checkpoints
         before = signal.signal(signal.SIGTERM, lambda *_: _end(workers))
     try:
@@ -74,6 +77,30 @@ def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends
 def _end(workers: Sequence[BaseProcess]) -> None:
     for each in workers:
         each.terminate()
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Ctrl-C waits; also for a process that is begun now, until it is ready to hear of it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _worker(*arguments: Any) -> None:
+    """In a process of its own, which Ctrl-C ends without a word: who began it has one."""
+    try:
+        with suppress(KeyboardInterrupt):
+            if hasattr(signal, "pthread_sigmask"):
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            _take(*arguments)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
