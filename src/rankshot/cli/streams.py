@@ -46,23 +46,26 @@ def give_up_output() -> None:
 
 
 @contextmanager
-def escaped() -> Iterator[None]:
-    """For what others print, which may repeat anything that was typed: nothing but text and its colours."""
+def escaped(*, colours: bool) -> Iterator[None]:
+    """For what others print, which may repeat anything that was typed: a terminal is sent text, and perhaps its colours."""
     with (
-        redirect_stdout(cast(TextIO, _Escaped(sys.stdout))),
-        redirect_stderr(cast(TextIO, _Escaped(sys.stderr))),
+        redirect_stdout(cast(TextIO, _Escaped(sys.stdout, colours))),
+        redirect_stderr(cast(TextIO, _Escaped(sys.stderr, colours))),
     ):
         yield
 
 
 class _Escaped:
-    """A stream."""
+    """A stream; without colours it says of itself that it is none that could show them."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    def __init__(self, stream: TextIO, colours: bool) -> None:
+        self._stream, self._colours = stream, colours
+
+    def isatty(self) -> bool:
+        return self._colours and self._stream.isatty()
 
     def write(self, text: str) -> int:
-        parts = COLOUR.split(text)  # every second one is a colour
+        parts = COLOUR.split(text) if self.isatty() else [text]  # every second one is a colour
         parts[::2] = ["\n".join(map(printable, each.split("\n"))) for each in parts[::2]]
         return self._stream.write("".join(parts))
 
