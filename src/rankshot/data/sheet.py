@@ -9,19 +9,20 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from rankshot.files import output, write_all
+from rankshot.limits import whole
 from rankshot.terminal import printable
 
 from .decoding import picture_of
 from .image_set import ImageSet
 
 GAP, LABEL = 4, 220
-MOST_PIXELS = 10**8
+MOST_A_SIDE, MOST_PIXELS = 500, 10**8
 
 
 def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
     """Some classes, at random by the seed, in the order of their names; their first images, each with the class's name."""
-    if not (1 <= classes <= 500 and 1 <= per_class <= 500):
-        raise ValueError(f"a contact sheet has 1 to 500 classes and images of each, got {classes} and {per_class}")
+    whole("classes", classes, 1, MOST_A_SIDE)
+    whole("images", per_class, 1, MOST_A_SIDE)
     random = np.random.default_rng(abs(seed))
     chosen = sorted(random.permutation(len(images.classes))[:classes].tolist())
     _, height, width = images.images.shape[1:]

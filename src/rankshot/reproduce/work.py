@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import os
 import signal
@@ -16,9 +15,12 @@ from typing import Any
 
 import torch
 
+from rankshot.limits import real, whole
 from rankshot.terminal import say
 
 from .job import Run, Stopped, perform, result_of
+
+MOST_JOBS, MOST_SECONDS = 256, 1e9
 
 
 def work_off(
@@ -43,10 +45,9 @@ def work_off(
 
 
 def check(jobs: int, seconds: float | None) -> None:
-    if jobs < 1:
-        raise ValueError(f"jobs must be 1 or more, got {jobs}")
-    if seconds is not None and not 0 <= seconds < math.inf:
-        raise ValueError(f"seconds must be 0 or more, got {seconds}")
+    whole("jobs", jobs, 1, MOST_JOBS)
+    if seconds is not None:
+        real("seconds", seconds, 0, MOST_SECONDS)
 
 
 def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
