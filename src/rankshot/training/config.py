@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.data.augmentation import check_augmentations
-from rankshot.data.loading import is_prepared_in
 from rankshot.data.batches import MOST_IMAGES
+from rankshot.data.loading import is_prepared_in
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.fewshot.tasks import MOST_CLASSES
