@@ -1,14 +1,16 @@
 """Few-shot learning by ranking."""
 
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
-__version__ = "0.1.0"  # first: the parts below tell it
+__version__ = "0.1.0"
 
-from . import losses, methods, models, ranking
-from .models import from_pretrained, save_pretrained
-
+TYPE_CHECKING = False  # as in `typing`, which takes a while to import
 if TYPE_CHECKING:
+    from typing import Any
+
+    from . import losses, methods, models, ranking
     from .gallery import Embedder, FewShotClassifier, Gallery
+    from .models import from_pretrained, save_pretrained
 
 __all__ = [
     "Embedder",
@@ -21,12 +23,26 @@ __all__ = [
     "ranking",
     "save_pretrained",
 ]
+_PARTS = ("losses", "methods", "models", "ranking")
+_WITHIN = {
+    "Embedder": "gallery",
+    "FewShotClassifier": "gallery",
+    "Gallery": "gallery",
+    "from_pretrained": "models",
+    "save_pretrained": "models",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """What needs more than torch is loaded when it is asked for."""
-    if name in ("Embedder", "FewShotClassifier", "Gallery"):
-        from . import gallery
+    """Imported when it is asked for: torch takes seconds, in which the command line wants to hear Ctrl-C already."""
+    from importlib import import_module
 
-        return getattr(gallery, name)
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
+    if name in _WITHIN:
+        return getattr(import_module(f"{__name__}.{_WITHIN[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

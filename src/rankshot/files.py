@@ -27,7 +27,23 @@ BINARY, DO_NOT_WAIT = getattr(os, "O_BINARY", 0), getattr(os, "O_NONBLOCK", 0)
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write beside `path`, wait for the disk, then take its place: a crash leaves the old file or the new one."""
     with named(path), replacing(path) as file:
-        write_all(file, content.encode() if isinstance(content, str) else content)
+        write_all(file, content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+
+
+@contextmanager
+def output(path: Path) -> Iterator[BinaryIO]:
+    """A file that a person has named, to be filled with `write_all`, unbuffered.
+
+    A pipe or a device is written to. Else it is where a link leads to, and is replaced as `replacing` does.
+    """
+    if path.exists() and not path.is_file():
+        with named(path):
+            file = path.open("wb", buffering=0)
+        with file:
+            yield file
+        return
+    with replacing(Path(os.path.realpath(path))) as replaced:
+        yield replaced
 
 
 @contextmanager

@@ -15,7 +15,7 @@ def hardware() -> str:
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
     told = Path("/proc/cpuinfo")
-    for line in told.read_text().splitlines() if told.exists() else []:
+    for line in told.read_text(errors="replace").splitlines() if told.exists() else []:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()

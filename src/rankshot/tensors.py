@@ -64,10 +64,24 @@ def _opened(path: Path) -> Iterator[Any]:
         raise FileNotFoundError(f"there is no {path}")
     check_intact(path)
     try:
-        with safe_open(path, framework="pt") as file:
+        with _in_utf8(path) as name, safe_open(name, framework="pt") as file:
             yield file
     except (SafetensorError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is damaged or cut short: {error}") from None
+
+
+@contextmanager
+def _in_utf8(path: Path) -> Iterator[Path | str]:
+    """A name for a file, since safetensors takes none that is not UTF-8."""
+    try:
+        os.fsencode(path).decode()
+    except UnicodeDecodeError:
+        pass
+    else:
+        yield path
+        return
+    with opened(path) as file:
+        yield f"/dev/fd/{file.fileno()}"
 
 
 def check_intact(path: Path) -> None:

@@ -1,13 +1,50 @@
-"""Who is looking: a person at a terminal with colours, or a log."""
+"""Who is looking: a person at a terminal with colours, or a log. They see words, never what a terminal would obey."""
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
+
+
+def printable(text: object) -> str:
+    r"""On one line, with what no terminal should be sent as an escape: names of files and classes can hold anything.
+
+    Those are control characters, line breaks too, marks that turn the direction of writing, and bytes that are no text.
+
+    >>> print(printable("café \x1b[31m \u202egnp.exe \udcff\n"))
+    café \x1b[31m \u202egnp.exe \xff\n
+    """
+    text = str(text)
+    return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
+
+
+def _escaped(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":  # how Python has a byte of a name that is no text
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return ascii(character)[1:-1]
+
+
+def say(*lines: object, stream: TextIO | None = None) -> None:
+    """Print so many lines, at once; on standard output, unless it is told."""
+    print(*map(printable, lines), sep="\n", file=sys.stdout if stream is None else stream, flush=True)
+
+
+def json_line(value: Any, encoding: str | None = None) -> str:
+    r"""A JSON value on one line, from which a program gets exactly what was given.
+
+    encoding   of where it goes: in UTF-8, or where there is none, letters of all languages stand as they are; else not
+
+    >>> print(json_line({"id": "café \x9b1m \udcff"}))
+    {"id": "café \u009b1m \udcff"}
+    """
+    told = json.dumps(value, ensure_ascii=codecs.lookup(encoding or "utf-8").name != "utf-8")
+    return told if told.isprintable() else "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in told)
 
 
 def wants_bar(stream: TextIO | None = None) -> bool:
@@ -31,7 +68,7 @@ def counting(name: str, lines: int = 10) -> Iterator[Callable[[int, int], None]]
         return
     from rich import markup, progress
 
-    name = markup.escape(name)
+    name = markup.escape(printable(name))
     columns = (progress.TextColumn("[bold]{task.description}"), progress.BarColumn(bar_width=None))
     with progress.Progress(*columns, progress.MofNCompleteColumn(), progress.TimeRemainingColumn()) as bar:
         task = bar.add_task(name, total=None, visible=False)
@@ -69,6 +106,6 @@ def _lines(name: str, lines: int) -> Callable[[int, int], None]:
         nonlocal told
         if done * lines // total > told:
             told = done * lines // total
-            print(f"{name}  {done}/{total}", flush=True)
+            say(f"{name}  {done}/{total}")
 
     return tell

@@ -76,7 +76,7 @@ def test_strict_and_not(mine, tmp_path, capsys):
         (["prepare", "mini-imagenet", "--from", "mine"], "mini-ImageNet has 100 classes, but 100 are missing"),
         (["show", "mine", "-o", "nowhere/sheet.png"], "nowhere/sheet.png: No such file or directory"),
         (["show", "mine", "-o", "sheet.png", "--split", "dev"], "mine has no split 'dev'"),
-        (["show", "mine", "-o", "sheet.png", "--classes", "0"], "a contact sheet has 1 to 500 classes"),
+        (["show", "mine", "-o", "sheet.png", "--classes", "0"], "classes must be a whole number from 1 to 500, got 0"),
         (["show", "mine", "-o", "sheet.xyz"], "unknown file extension"),
         (["prepare", "mine", "--root", "mine/c0/0.png"], "mine/c0/0.png"),
     ],

@@ -56,7 +56,7 @@ def test_other_tasks(folder, capsys):
         (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val', 'test', 'trainval'"),
         (["RUN", "--data", "omniglut"], "unknown data set 'omniglut': there is 'glyphs', 'omniglot'"),
         (["RUN", "--norm", "layer"], "unknown norm 'layer': use 'running' or 'batch'"),
-        (["RUN", "--episodes", "1"], "episodes must be from 2, which an interval needs, to 1,000,000, got 1"),
+        (["RUN", "--episodes", "1"], "episodes must be a whole number from 2 to 1,000,000, got 1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -41,8 +41,8 @@ def test_tables(tmp_path, capsys):
         (["mini-imagenet"], "mini-imagenet is not prepared yet."),
         (["--tables", "--results", "none"], "there is no folder none: rankshot reproduce omniglot makes it"),
         (["--tables", "--list"], "--list only tells what runs there are"),
-        (["cub", "--list", "--jobs", "0"], "jobs must be 1 or more, got 0"),
-        (["cub", "--seconds", "nan"], "seconds must be 0 or more, got nan"),
+        (["cub", "--list", "--jobs", "0"], "jobs must be a whole number from 1 to 256, got 0"),
+        (["cub", "--seconds", "nan"], "seconds must be a number from 0 to 1e+09, got nan"),
     ],
     ids=str,
 )

@@ -17,11 +17,13 @@ def test_names():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Classification(1, 1), "2 classes or more, got way 1"),
+        (lambda: Classification(1, 1), "way must be a whole number from 2 to 1,000,000, got 1"),
         (lambda: Classification(5, 0), "shot must be from 1 to 19, got 0 of 20 images"),
         (lambda: Classification(5, 20), "shot must be from 1 to 19, got 20 of 20 images"),
-        (lambda: Retrieval(0), "2 classes or more, got way 0"),
-        (lambda: Retrieval(5, per_class=1), "2 images a class or more, got 1"),
+        (lambda: Classification(10**12, 1), "way must be a whole number from 2 to 1,000,000, got 1000000000000"),
+        (lambda: Classification(5, 1.5), "shot must be from 1 to 19, got 1.5 of 20 images"),
+        (lambda: Retrieval(0), "way must be a whole number from 2 to 1,000,000, got 0"),
+        (lambda: Retrieval(5, per_class=1), "per_class must be a whole number from 2 to 1,000,000, got 1"),
     ],
 )
 def test_what_they_cannot_be(make, message):

@@ -50,5 +50,5 @@ def test_one_class_alone(device):
 def test_edges(device):
     same_under_autocast(FastAPLoss(), device)
     nothing_to_learn(FastAPLoss(), device)
-    with pytest.raises(ValueError, match="bins must be a whole number of at least 1, got 0"):
+    with pytest.raises(ValueError, match="bins must be a whole number from 1 to 1,000, got 0"):
         FastAPLoss(0)

@@ -85,7 +85,7 @@ def test_types(call):
 @pytest.mark.parametrize("epsilon", [0, 0.0, -1, -0.5, torch.nan, torch.inf])
 def test_epsilon(epsilon):
     for call in (ranking.loss_augmented_ranking, ranking.ssvm, ranking.dlm):
-        with pytest.raises(ValueError, match=f"epsilon must be a positive number, got {epsilon}"):
+        with pytest.raises(ValueError, match=rf"epsilon must be a number from 1e-12 to 1e\+12, got {epsilon}"):
             call(*good(), epsilon=epsilon)
 
 
@@ -99,7 +99,7 @@ def test_sign(sign):
 @pytest.mark.parametrize("alpha", [torch.nan, torch.inf])
 def test_alpha(alpha):
     for call in (ranking.ssvm, ranking.dlm):
-        with pytest.raises(ValueError, match=f"alpha must be a number, .* got {alpha}"):
+        with pytest.raises(ValueError, match=rf"alpha must be a number from -1e\+12 to 1e\+12, got {alpha}"):
             call(*good(), alpha=alpha)
 
 

@@ -133,13 +133,24 @@ def test_precision_at_nothing():
             ranking.precision_at(cutoff)
         assert repr(cutoff) in str(error.value)
     for make in (ranking.precision_at, lambda cutoff: get_metric(f"precision@{cutoff}")):
-        with pytest.raises(ValueError, match="k >= 1, got 0"):
+        with pytest.raises(ValueError, match=r"k of precision@k must be a whole number from 1 to 16,777,216, got 0"):
             make(0)
 
 
 def test_loss_table_of_an_empty_side():
-    with pytest.raises(ValueError, match="0 relevant, 3 irrelevant"):
+    with pytest.raises(ValueError, match="n_relevant must be a whole number from 1 to 16,777,216, got 0"):
         ranking.loss_table("ap", 0, 3)
+
+
+@pytest.mark.parametrize("cutoff", [2**31, 2**63, 999999999999999999999, 10**30, 10**99])
+def test_precision_at_more_than_any_ranking_has(cutoff):
+    for make in (ranking.precision_at, lambda cutoff: get_metric(f"precision@{cutoff}")):
+        with pytest.raises(ValueError, match=r"k of precision@k must be a whole number from 1 to 16,777,216, got"):
+            make(cutoff)
+    with pytest.raises(ValueError, match="unknown metric"):
+        get_metric("precision@" + "9" * 5000)
+    with pytest.raises(ValueError, match="n_irrelevant must be a whole number from 1 to"):
+        ranking.loss_table("ap", 2, cutoff)
 
 
 def test_a_metric_of_ones_own():

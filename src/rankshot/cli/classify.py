@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import json
-import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import numpy as np
 import tyro
@@ -22,12 +17,12 @@ from rankshot.gallery.finding import examples, image_files
 from rankshot.gallery.kept import is_kept
 from rankshot.terminal import tallying
 
-from .telling import told, typed
+from .output import answers_to
+from .parsing import parsed, typed
+from .telling import complain, told
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
-STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
-OPEN_ALREADY = re.compile(r"/dev/std(?:out|err)|(?:/dev/fd|/proc/self/fd)/([0-9]+)")
 COLUMNS = ("image", "label", "probability", "nearness", "example")
 
 
@@ -62,7 +57,7 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.cli(Options, args=list(arguments), prog="rankshot classify")
+    options = parsed(Options, arguments, "classify")
     if options.format not in ("csv", "json"):
         raise ValueError(f"unknown format {options.format!r}: there is 'csv', 'json'")
     if not options.images:
@@ -84,21 +79,20 @@ def main(arguments: Sequence[str]) -> int:
         embedder = Embedder(options.model)
         classifier, failures = taught(options, embedder)
     out_of_the_way = options.output is not None or not sys.stdout.isatty()
-    with output_to(options.output) as file, tallying("images", beside_output=out_of_the_way) as tell:
-        writer = csv.writer(file, lineterminator="\n")
+    with answers_to(options.output) as to, tallying("images", beside_output=out_of_the_way) as tell:
         if options.format == "csv":
-            writer.writerow(COLUMNS)
+            to.csv([COLUMNS])
         files, done = image_files(options.images), 0
         while some := list(islice(files, AT_ONCE)):
             for part in embedder.each(some):
                 failures += told(part.failures)
                 done += len(part.places)
                 tell(done)
-                for row in answers(classifier, [str(some[place]) for place in part.places], part.vectors):
-                    if options.format == "csv":
-                        writer.writerow(row.values())
-                    else:
-                        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                rows = answers(classifier, [str(some[place]) for place in part.places], part.vectors)
+                if options.format == "csv":
+                    to.csv(row.values() for row in rows)
+                else:
+                    to.json(rows)
     return 1 if failures else 0
 
 
@@ -130,7 +124,7 @@ def tell_rejection(classifier: FewShotClassifier) -> None:
         line.false_acceptances >= 0
     )
     by_examples = f"; of the examples themselves {', and '.join(wrong)}" if wrong else ""
-    print(f"rankshot: none of these below a cosine of {line.threshold:.3f}{by_examples}", file=sys.stderr)
+    complain(f"none of these below a cosine of {line.threshold:.3f}{by_examples}")
 
 
 def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -> Iterator[dict[str, Any]]:
@@ -142,27 +136,3 @@ def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -
         answer = Options.unknown if label is None else str(label)  # of a classifier that was saved without a word for it
         values = (name, answer, round(float(probability), 4), round(float(cosine), 4), example.name)
         yield dict(zip(COLUMNS, values, strict=True))
-
-
-@contextmanager
-def output_to(path: Path | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdout
-        return
-    if (number := OPEN_ALREADY.fullmatch(str(path))) is not None:
-        handle = os.dup(STREAMS.get(str(path)) or int(number[1]))  # where it stands: opened anew, it would be emptied
-        with os.fdopen(handle, "w", newline="", errors="surrogateescape") as file:
-            yield file
-        return
-    if path.exists() and not path.is_file():  # a pipe or a device is written to, not replaced
-        with path.open("w", newline="", errors="surrogateescape") as file:
-            yield file
-        return
-    path = Path(os.path.realpath(path))  # what a link leads to
-    partial = path.with_name(f".{path.name}.partial")  # what is there stays until the new one is whole
-    try:
-        with partial.open("w", newline="", errors="surrogateescape") as file:
-            yield file
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

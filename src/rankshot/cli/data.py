@@ -13,7 +13,9 @@ import tyro
 from rankshot import data
 from rankshot.data import store
 from rankshot.data.cache import root_of
-from rankshot.terminal import counting
+from rankshot.terminal import counting, say
+
+from .parsing import parsed_one_of
 
 Root = Annotated[Path | None, tyro.conf.arg(help="Folder of all prepared data. None: RANKSHOT_DATA, or the cache folder.")]
 
@@ -49,9 +51,9 @@ class Prepare:
             folder = data.prepared(
                 self.name, self.root, sources=self.source, strict=self.strict, told=told, **self._options()
             )
-        print(f"{folder}\n{told_of(store.read_manifest(folder))}")
+        say(folder, *told_of(store.read_manifest(folder)))
         name = shlex.quote(folder.name if self._options() else self.name)
-        print(f"next: rankshot train --data {name}" + (f" --root {shlex.quote(str(self.root))}" if self.root else ""))
+        say(f"next: rankshot train --data {name}" + (f" --root {shlex.quote(str(self.root))}" if self.root else ""))
 
     def _options(self) -> dict[str, Any]:
         given = {"size": self.size, "channels": 1 if self.grey else None, "crop": False if self.whole else None}
@@ -68,9 +70,9 @@ class List:
     def run(self) -> None:
         found = data.all_prepared(self.root)
         for folder in found:
-            print(f"{folder}\n{told_of(store.read_manifest(folder))}")
+            say(folder, *told_of(store.read_manifest(folder)))
         if not found:
-            print(f"nothing is prepared in {root_of(self.root)}")
+            say(f"nothing is prepared in {root_of(self.root)}")
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Verify:
     def run(self) -> None:
         for folder in [data.prepared(name, self.root) for name in self.names] or data.all_prepared(self.root):
             store.verify(folder)
-            print(f"{folder}: as it was prepared")
+            say(f"{folder}: as it was prepared")
 
 
 @dataclass(frozen=True)
@@ -108,19 +110,19 @@ class Show:
     def run(self) -> None:
         found = data.load(self.name, self.split, self.root)
         data.contact_sheet(found, self.output, classes=self.classes, per_class=self.images, seed=self.seed)
-        print(f"{self.output}: {found}")
+        say(f"{self.output}: {found}")
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"prepare": Prepare, "list": List, "verify": Verify, "show": Show}
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.extras.subcommand_cli_from_dict(COMMANDS, args=list(arguments), prog="rankshot data")
+    options = parsed_one_of(COMMANDS, arguments, "data")
     options.run()
     return 0
 
 
-def told_of(manifest: dict[str, Any]) -> str:
+def told_of(manifest: dict[str, Any]) -> list[str]:
     """Counts, split by split."""
     size = "x".join(map(str, manifest["shape"]))
     lines = [f"  {manifest['name']}: {manifest['images']} images of {size}, {len(manifest['classes'])} classes"]
@@ -131,4 +133,4 @@ def told_of(manifest: dict[str, Any]) -> str:
             lines.append(f"  {split:5}  {len(counts)} classes with {each_has} images each, {sum(counts)} in all")
     if manifest["skipped"]:
         lines.append(f"  {len(manifest['skipped'])} files were left out; manifest.json lists them")
-    return "\n".join(lines)
+    return lines

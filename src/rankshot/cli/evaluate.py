@@ -14,10 +14,12 @@ from rankshot.data.loading import own_source
 from rankshot.methods import load_systems
 from rankshot.models.pretrained import CONFIG, images_of
 from rankshot.models.shipped import folder_of
+from rankshot.terminal import say
 from rankshot.training import TrainConfig
 from rankshot.training.run_folder import is_run
 
 from .own_images import made_ready
+from .parsing import parsed
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.cli(Options, args=list(arguments), prog="rankshot evaluate")
+    options = parsed(Options, arguments, "evaluate")
     load_systems(options.load)
     runs = [folder_of(run) for run in options.runs]
     if options.data is not None and runs and is_run(runs[0]):
@@ -77,10 +79,10 @@ def main(arguments: Sequence[str]) -> int:
     columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
     for folder, name in zip(runs, report.names_of(runs), strict=True):
         columns.append(report.measure(folder, protocol, name))
-    print(report.text_table(columns), flush=True)  # first: what cannot be written is not lost
+    say(*report.text_table(columns).split("\n"))  # first: what cannot be written is not lost
     for each in columns:
         report.record(each, protocol)
     path = report.place_of_report(runs[0]) / "report.html"
     report.write_report(path, columns, protocol)
-    print(f"\n{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")
+    say("", f"{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")
     return 0

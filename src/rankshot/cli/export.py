@@ -10,6 +10,9 @@ from typing import Annotated
 import tyro
 
 from rankshot.gallery import Embedder
+from rankshot.terminal import say
+
+from .parsing import parsed
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,14 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.cli(Options, args=list(arguments), prog="rankshot export")
+    options = parsed(Options, arguments, "export")
     embedder = Embedder(options.model)
     if not options.to.suffix or options.to.suffix[1:2].isdigit():  # as in network-v1.0
-        print(f"{embedder.save_pretrained(options.to)}: {embedder.name}, with what is known of it")
+        say(f"{embedder.save_pretrained(options.to)}: {embedder.name}, with what is known of it")
         return 0
     apart = embedder.export(options.to)
     channels, height, width = embedder.shape
     ink = ", dark ink made bright" if embedder.invert else ""
-    print(f"{options.to}: images (B, {channels}, {height}, {width}) from 0 to 1{ink} -> (B, {embedder.dimensions})")
-    print(f"  read back, its vectors are within {apart:.1g} of the network's")
+    say(f"{options.to}: images (B, {channels}, {height}, {width}) from 0 to 1{ink} -> (B, {embedder.dimensions})")
+    say(f"  read back, its vectors are within {apart:.1g} of the network's")
     return 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,9 +16,10 @@ from rankshot.gallery import Gallery
 from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.finding import image_files
 from rankshot.gallery.rescuing import rescue
-from rankshot.terminal import tallying
+from rankshot.terminal import say, tallying
 
-from .telling import metadata_of, told
+from .parsing import parsed_one_of
+from .telling import complain, metadata_of, told
 
 AT_ONCE = 1024
 Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
@@ -53,11 +55,11 @@ class Add:
                 there, unknown = there + done.there, unknown + done.unknown
                 tell(added)
             count = len(gallery)
-        print(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {count} in all")
+        say(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {count} in all")
         if changed:
-            print(f"  {changed} had changed since they were added, and were embedded anew")
+            say(f"  {changed} had changed since they were added, and were embedded anew")
         if unknown:
-            print(f"  {unknown} of them were added by an earlier version: whether they have changed since is not known")
+            say(f"  {unknown} of them were added by an earlier version: whether they have changed since is not known")
         return 1 if failed else 0
 
 
@@ -72,13 +74,13 @@ class Info:
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
             about = gallery.store.about["embedder"]
-            print(f"{self.gallery}: {len(gallery)} images, {gallery.store.dimensions} dimensions")
-            print(f"  seen by {about['name']} ({about['fingerprint']})" if about["name"] else "  vectors made elsewhere")
+            say(f"{self.gallery}: {len(gallery)} images, {gallery.store.dimensions} dimensions")
+            say(f"  seen by {about['name']} ({about['fingerprint']})" if about["name"] else "  vectors made elsewhere")
             damage = gallery.store.verify() if self.verify else []
         for each in damage:
-            print(f"rankshot: {each}", file=sys.stderr)
+            complain(each)
         if self.verify and not damage:
-            print("  everything is as it was written")
+            say("  everything is as it was written")
         return 1 if damage else 0
 
 
@@ -88,12 +90,12 @@ class Delete:
 
     gallery: Where
     ids: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Ids, which are paths where `add` gave them."""
+    """Ids, which are paths where `add` gave them; also as `rankshot search --json` tells them."""
 
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
-            gallery.delete(list(self.ids))
-            print(f"{self.gallery}: {len(set(self.ids))} deleted; {len(gallery)} in all")
+            gallery.delete([as_it_is_kept(gallery, each) for each in self.ids])
+            say(f"{self.gallery}: {len(set(self.ids))} deleted; {len(gallery)} in all")
         return 0
 
 
@@ -108,12 +110,21 @@ class Rescue:
     def run(self) -> int:
         rescued, lost = rescue(folder_in(self.gallery), self.to)
         for each in lost:
-            print(f"rankshot: {each}", file=sys.stderr)
-        print(f"{self.to}: {len(rescued)} images")
+            complain(each)
+        say(f"{self.to}: {len(rescued)} images")
         return 1 if lost else 0
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": Delete, "rescue": Rescue}
+
+
+def as_it_is_kept(gallery: Gallery, given: str) -> str:
+    """An id as it is; or as `search --json` has told it, with or without its quotes."""
+    for text in (given, f'"{given}"') if given not in gallery else ():
+        with suppress(ValueError):
+            if isinstance(told := json.loads(text), str) and told in gallery:
+                return told
+    return given
 
 
 def opened(uri: str, model: str | None) -> Gallery:
@@ -124,5 +135,5 @@ def opened(uri: str, model: str | None) -> Gallery:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.extras.subcommand_cli_from_dict(COMMANDS, args=list(arguments), prog="rankshot gallery")
+    options = parsed_one_of(COMMANDS, arguments, "gallery")
     return int(options.run())

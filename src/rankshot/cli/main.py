@@ -1,17 +1,22 @@
-"""`rankshot`: finds the command, and turns errors of use into one line."""
+"""`rankshot`: finds the command, and turns errors of use into one line.
+
+What takes long to import, torch before all, is imported once Ctrl-C is listened to: see `interrupts`.
+"""
 
 from __future__ import annotations
 
 import importlib
-import logging
 import os
 import sys
-import warnings
-from collections.abc import Sequence
-
-import torch
 
 from rankshot import __version__
+
+from .interrupts import CODE as STOPPED
+from .interrupts import Interrupts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 COMMANDS = {
     "data": "prepare, check and look at data sets, known ones and your own",
@@ -24,7 +29,19 @@ COMMANDS = {
     "reproduce": "make the paper's tables and figures from real data",
 }
 MEMORY = "there is not enough memory for this: a smaller batch, or fewer filters, takes less"
+OF_MEMORY = (  # how torch says so
+    "allocate memory",
+    "out of memory",
+    "not enough memory",
+    "bad_alloc",
+    "alloc_failed",
+    "start new thread",
+    "size calculation overflow",
+    "multiplication overflow",
+)
 EXTRA = "the command line needs more than the library: pip install 'rankshot[train,gallery]', and [milvus] for Milvus"
+GONE = 141  # as of a process that a broken pipe has ended
+LONGEST = 2000  # characters of a message
 
 
 def usage() -> str:
@@ -43,47 +60,114 @@ def usage() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Exit codes: 0, 1 after an error, 2 where options cannot be read, 130 when stopped by Ctrl-C."""
-    command, *options = arguments if arguments is not None else sys.argv[1:] or ["--help"]
-    if command in ("-h", "--help"):
-        print(usage())
-        return 0
-    if command == "--version":
-        print(f"rankshot {__version__}")
-        return 0
-    if command not in COMMANDS:
-        return failed(f"unknown command {command!r}: there is {', '.join(map(repr, COMMANDS))}")
-    warnings.formatwarning = lambda message, *_, **__: f"rankshot: {message}\n"
-    logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    logging.getLogger("rankshot").setLevel(logging.INFO)
+    """Run a command: with these arguments, or as the process that was started with some.
+
+    Exit codes: 0; 1 after an error; 2 where options cannot be read; 130 when stopped by Ctrl-C; 141 where whoever reads
+    what is printed has gone.
+    """
+    interrupts = Interrupts()
     try:
-        return int(importlib.import_module(f"rankshot.cli.{command}").main(options))
+        from .streams import make_ready
+
+        make_ready()
+        try:
+            return ended(run((sys.argv[1:] if arguments is None else arguments) or ["--help"], interrupts))
+        except SystemExit:  # help was asked for, or options cannot be read
+            if code := ended(0):
+                return code
+            raise
+    finally:
+        if arguments is not None:
+            interrupts.end()
+
+
+def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
+    """A command, whose errors are told."""
+    command, *options = arguments
+    if command not in (*COMMANDS, "-h", "--help", "--version"):
+        return failed(f"unknown command {command[:LONGEST]!r}: there is {', '.join(map(repr, COMMANDS))}")
+    tell_in_lines()
+    try:
+        if command in ("-h", "--help"):
+            print(usage())
+            return 0
+        if command == "--version":
+            print(f"rankshot {__version__}")
+            return 0
+        module = importlib.import_module(f"rankshot.cli.{command}")
+        with interrupts:
+            return int(module.main(options))
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 130
+        say_aside("stopped")
+        return STOPPED
     except BrokenPipeError:  # whoever read what we print has gone: `| head`
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return GONE
     except ImportError as error:
         return failed(f"{error}. {EXTRA}")
-    except (ValueError, OSError, MemoryError, torch.OutOfMemoryError) as error:
+    except (ValueError, OSError, MemoryError) as error:
         if os.environ.get("RANKSHOT_TRACEBACK"):
             raise
-        return failed(describe(error))
+        return failed(*describe(error))
     except RuntimeError as error:
-        if "allocate memory" not in str(error):
+        if os.environ.get("RANKSHOT_TRACEBACK") or not any(each in str(error).lower() for each in OF_MEMORY):
             raise
         return failed(MEMORY)
 
 
-def describe(error: BaseException) -> str:
-    """What went wrong, in words; an error of the system names its file first."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
+def ended(code: int) -> int:
+    """Once everything is written that was printed: what goes wrong when Python itself ends, nobody can tell of."""
+    from .streams import give_up_output
+
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        give_up_output()
+        return code or GONE
+    except OSError as error:
+        give_up_output()
+        return code or failed("what was to be printed is lost", *describe(error))
+    return code
 
 
-def failed(message: str) -> int:
-    print(f"rankshot: {message}", file=sys.stderr)
+def tell_in_lines() -> None:
+    """Logs and warnings: a line each, with nothing in it that a terminal would obey."""
+    import logging
+    import warnings
+
+    from rankshot.terminal import printable
+
+    class Line(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return printable(super().format(record))
+
+    warnings.formatwarning = lambda message, *_, **__: f"rankshot: {printable(message)}\n"
+    logging.basicConfig(level=logging.WARNING)
+    logging.getLogger("rankshot").setLevel(logging.INFO)
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(Line("%(message)s"))
+    logging.raiseExceptions = False  # nobody may be there to hear it
+
+
+def describe(error: BaseException) -> list[str]:
+    """What went wrong, in words; an error of the system names its file first. Advice that comes with it follows."""
+    told = str(error) or (MEMORY if isinstance(error, MemoryError) else type(error).__name__)
+    if isinstance(error, OSError) and error.strerror:
+        place = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+        told = error.strerror if place is None else f"{place}: {error.strerror}"
+    told = told if len(told) <= LONGEST else told[:LONGEST] + " …"
+    return [told, *"\n".join(getattr(error, "__notes__", ())).splitlines()]
+
+
+def failed(message: str, *more: str) -> int:
+    say_aside(f"rankshot: {message}", *more)
     return 1
+
+
+def say_aside(*lines: str) -> None:
+    """On standard error, if anybody is there."""
+    from contextlib import suppress
+
+    from rankshot.terminal import say
+
+    with suppress(OSError):
+        say(*lines, stream=sys.stderr)

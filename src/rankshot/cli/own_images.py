@@ -14,7 +14,7 @@ from rankshot.data.folder import SIZE
 from rankshot.methods import system
 from rankshot.models.pretrained import CONFIG, described_in, embedder_in, folder_with_network, images_of
 from rankshot.report import can_be_asked
-from rankshot.terminal import counting
+from rankshot.terminal import counting, say
 from rankshot.training import TrainConfig
 
 USUAL = {"size": SIZE, "channels": 3, "invert": False}
@@ -34,7 +34,7 @@ def made_ready(name: str, root: str | None, images: Mapping[str, Any], whose: st
     if wants:
         colours = "grey" if wants["channels"] == 1 else "in colour"
         ink = ", dark ink made bright" if wants["invert"] else ""
-        print(f"images are made ready as {whose} wants them, {wants['size']}x{wants['size']} {colours}{ink}: {place}")
+        say(f"images are made ready as {whose} wants them, {wants['size']}x{wants['size']} {colours}{ink}: {place}")
     return place.name
 
 
@@ -53,9 +53,9 @@ def mirrored_like_its_start(config: TrainConfig, given: Container[str]) -> Train
     if not embedder_in(described_in(folder_with_network(config.init))).get("mirror"):
         return config
     if "--augment" in given and "flip" not in config.augment:
-        print(f"{config.init} embeds images with their mirror images; without flip in --augment this run does not")
+        say(f"{config.init} embeds images with their mirror images; without flip in --augment this run does not")
         return config
-    print(f"with mirror images, as {config.init} was trained: --no-mirror declines")
+    say(f"with mirror images, as {config.init} was trained: --no-mirror declines")
     return replace(config, mirror=True, augment=tuple(dict.fromkeys([*config.augment, "flip"])))
 
 
@@ -93,5 +93,5 @@ def fitted(config: TrainConfig, given: Container[str]) -> TrainConfig:
         changes["validate_every"] = 0
     if changes:
         told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
-        print(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
+        say(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
     return replace(config, **changes)

@@ -22,7 +22,9 @@ from rankshot.reproduce.systems import systems
 from rankshot.reproduce.tables import all_tables
 from rankshot.reproduce.trials import trials
 from rankshot.reproduce.work import check, work_off
-from rankshot.terminal import counting
+from rankshot.terminal import counting, say
+
+from .parsing import parsed
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.cli(Options, args=list(arguments), prog="rankshot reproduce")
+    options = parsed(Options, arguments, "reproduce")
     for name in options.data:
         if name not in BENCHMARKS:
             raise ValueError(f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}")
@@ -82,15 +84,15 @@ def main(arguments: Sequence[str]) -> int:
             raise ValueError(f"there are no --systems runs of {' and '.join(names)}" if options.only == "*" else none)
         if options.list:
             if not options.results.is_dir():
-                print(f"there is no folder {options.results} here", file=sys.stderr)
+                say(f"there is no folder {options.results} here", stream=sys.stderr)
             for run in runs:
-                print(f"{'done' if result_of(run, options.results) else '    '}  {run.name}")
+                say(f"{'done' if result_of(run, options.results) else '    '}  {run.name}")
             return code
         for name in names:
             with counting(name) as told:
                 prepared(name, options.root, told=told)
         left = work_off(runs, options.results, options.runs, jobs=options.jobs, seconds=options.seconds)
-        print(f"{len(runs) - len(left)} of {len(runs)} runs are done" + (f"; next: {left[0].name}" if left else ""))
+        say(f"{len(runs) - len(left)} of {len(runs)} runs are done" + (f"; next: {left[0].name}" if left else ""))
         code = code or int(bool(left) and options.seconds is None)
     if options.tables:
         if not options.results.is_dir():
@@ -102,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
                 result_of(run, options.results)  # complains about a record of other settings
         write_whole(options.results / "tables.md", all_tables(options.results))
         for path in [options.results / "tables.md", *draw_all(options.results, options.results / "figures")]:
-            print(path)
+            say(path)
     return code
 
 
@@ -123,6 +125,6 @@ def run_again(options: Options) -> int:
     with counting(run.config.data) as told:
         prepared(run.config.data, options.root, told=told)
     folder = next(each for n in count(1) if not (each := options.runs / "again" / f"{run.name}-{n}" / "results").exists())
-    print(f"in {folder.parent}; stopped, it goes on there when this is called again", flush=True)
-    print(compared(options.again, run, folder.parent))
+    say(f"in {folder.parent}; stopped, it goes on there when this is called again")
+    say(*compared(options.again, run, folder.parent).split("\n"))
     return 0

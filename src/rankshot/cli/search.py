@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,10 @@ import tyro
 
 from rankshot.gallery import Gallery
 from rankshot.gallery.hits_sheet import hits_sheet
+from rankshot.gallery.store import Hit
+from rankshot.terminal import json_line, say
 
+from .parsing import parsed
 from .telling import metadata_of
 
 
@@ -37,14 +41,15 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = tyro.cli(Options, args=list(arguments), prog="rankshot search")
+    options = parsed(Options, arguments, "search")
     with Gallery.open(options.gallery, options.model) as gallery:
         hits = gallery.search(list(options.queries), options.k, metadata_of(options.where) or None)
-    for hit in hits:
-        if options.json:
-            print(json.dumps(hit._asdict(), ensure_ascii=False))
-        else:
-            print("  ".join([f"{hit.similarity:.4f}", hit.id, *([json.dumps(hit.metadata)] if hit.metadata else [])]))
+    if hits:
+        say(*(json_line(hit._asdict(), sys.stdout.encoding) if options.json else row(hit) for hit in hits))
     if options.sheet is not None:
         hits_sheet(options.queries, hits, options.sheet)
     return 0
+
+
+def row(hit: Hit) -> str:
+    return "  ".join([f"{hit.similarity:.4f}", hit.id, *([json.dumps(hit.metadata)] if hit.metadata else [])])

@@ -6,22 +6,18 @@ import sys
 from collections.abc import Sequence
 
 from rankshot.gallery import Failure
+from rankshot.terminal import say
 
 
 def told(failures: list[Failure]) -> list[Failure]:
     """Who could not be read, a line each."""
     for each in failures:
-        print(f"rankshot: {each.name}: {each.why}", file=sys.stderr)
+        complain(f"{each.name}: {each.why}")
     return failures
 
 
-def typed(arguments: Sequence[str]) -> set[str]:
-    """The options that were really given, whatever their values.
-
-    >>> sorted(typed(["--rule=ap", "--batch_size", "8"]))
-    ['--batch-size', '--rule']
-    """
-    return {each.partition("=")[0].replace("_", "-") for each in arguments if each.startswith("--")}
+def complain(what: str) -> None:
+    say(f"rankshot: {what}", stream=sys.stderr)
 
 
 def metadata_of(given: Sequence[str]) -> dict[str, str]:

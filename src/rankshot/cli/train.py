@@ -17,14 +17,14 @@ from rankshot.data import prepared
 from rankshot.data.loading import NAMES, own_source
 from rankshot.methods import SYSTEMS, load_systems, settings_for
 from rankshot.models.pretrained import CONFIG
-from rankshot.terminal import counting
+from rankshot.terminal import counting, say
 from rankshot.training import TrainConfig, train
 from rankshot.training.heap import keep_freed_memory
 from rankshot.training.loop import check_apart
 from rankshot.training.run_folder import is_run
 
 from .own_images import fitted, mirrored_like_its_start, on_own_images
-from .telling import typed
+from .parsing import parsed, typed
 
 EPISODES = 300  # of the comparison with the weights that training began with
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     files = files_to_load(arguments)
     load_systems(files)
     start = starting_from(arguments)
-    options = tyro.cli(Options, args=list(arguments), default=Options(settings=start), prog="rankshot train")
+    options = parsed(Options, arguments, "train", default=Options(settings=start))
     settings = replace(options.settings, options=merged(start.options, options.settings.options))
     given = typed(arguments)
     resumed = options.run if options.resume and options.run is not None and is_run(options.run) else None
@@ -70,18 +70,18 @@ def main(arguments: Sequence[str]) -> int:
     if resumed is None and settings.data not in NAMES:
         settings = fitted(settings, given)
     if settings.init is not None and (report.can_be_asked(settings, "test") or report.can_be_asked(settings, "val")):
-        print("a comparison with the weights that it begins with comes last, on top of the time told below")
+        say("a comparison with the weights that it begins with comes last, on top of the time told below")
     keep_freed_memory()
     standing = train(settings, folder, resume=options.resume)
     if standing.update < settings.updates:
         again = shlex.join([*(f"--load={file}" for file in files), "--run", str(folder), "--resume"])
-        print(f"stopped after update {standing.update}; to go on: rankshot train {again}")
+        say(f"stopped after update {standing.update}; to go on: rankshot train {again}")
         return 130
-    print(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
+    say(f"{folder}: update {standing.update}, {standing.seconds:.0f} s of training")
     if settings.init is not None:
         before_and_after(folder)
     if report.can_be_asked(settings, "test"):
-        print(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
+        say(f"next: rankshot evaluate {shlex.join([str(folder), *(f'--load={file}' for file in files)])}")
     return 0
 
 
@@ -90,15 +90,15 @@ def before_and_after(folder: Path) -> None:
     try:
         protocol = report.unseen_protocol(folder, EPISODES)
         if protocol is None:
-            print("nothing is held out to compare with what it began with: no other classes, with two images each")
+            say("nothing is held out to compare with what it began with: no other classes, with two images each")
             return
         before = report.measure_untrained(folder, protocol, "before")
     except (OSError, ValueError) as error:  # training is done and good, whatever else
-        print(f"no comparison with what it began with: {error}")
+        say(f"no comparison with what it began with: {error}")
         return
-    print(report.text_table([before, report.measure(folder, protocol, "after")]))
+    say(*report.text_table([before, report.measure(folder, protocol, "after")]).split("\n"))
     turned = ", turned ones among them" if protocol.rotations else ""
-    print(f"{len(protocol.images.classes)} {protocol.split} classes of {protocol.data}{turned}, {EPISODES} episodes a task")
+    say(f"{len(protocol.images.classes)} {protocol.split} classes of {protocol.data}{turned}, {EPISODES} episodes a task")
 
 
 def merged(before: Sequence[str], given: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from rankshot.limits import whole
 from rankshot.randomness import generator_for
+
+MOST_IMAGES = 2**17  # of a batch
 
 
 class ClassBatchSampler:
@@ -44,6 +47,8 @@ class ClassBatchSampler:
         self.by_class = labels.argsort(stable=True)
         self.starts = self.counts.cumsum(0) - self.counts
         self.n_available = len(classes)
+        for name, value in (("n_classes", n_classes), ("batch_size", batch_size), ("world_size", world_size)):
+            whole(name, value, 1, MOST_IMAGES)
         if not 2 <= n_classes <= self.n_available:
             raise ValueError(f"a batch must have 2 to {self.n_available} classes, as many as there are, got {n_classes}")
         smallest_pool = int(self.counts.sort().values[:n_classes].sum())

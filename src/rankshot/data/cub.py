@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from .decoding import Box
-from .listing import ClassListing, Listing, Picture, by_folder, split_by_split
+from .listing import ClassListing, Listing, Picture, advised, by_folder, split_by_split
 from .trees import Tree
 
 SIZE, CLASSES = 64, 200
@@ -59,7 +59,7 @@ def listing(
                 raise ValueError(f"{tree.path}: bounding_boxes.txt has no box for {lost}")
             classes.append(ClassListing(found[0], _split(name, int(found[1])), pictures))
     if len(classes) != CLASSES and not (partial and classes):
-        raise ValueError(f"CUB-200-2011 has {CLASSES} classes, but {len(classes)} were found.\n{HOW}")
+        raise advised(ValueError(f"CUB-200-2011 has {CLASSES} classes, but {len(classes)} were found."), HOW)
     classes.sort(key=lambda each: each.name)
     options = {"size": size, "cropped": "to bounding boxes" if any(boxes) else "as it came"}
     return Listing(name, trees, split_by_split(classes), (3, size, size), options=options)

@@ -10,6 +10,8 @@ from urllib.error import URLError
 
 from rankshot.files import opened, replacing, write_all
 
+from .listing import advised
+
 log = logging.getLogger(__name__)
 
 OMNIGLOT = "https://raw.githubusercontent.com/brendenlake/omniglot/master/python/"
@@ -27,7 +29,8 @@ def download_omniglot(folder: Path) -> list[Path]:
     try:
         return [download(OMNIGLOT + name, folder / name, md5) for name, md5 in OMNIGLOT_MD5.items()]
     except URLError as error:
-        raise FileNotFoundError(f"omniglot is not prepared yet, and cannot be downloaded: {error.reason}.\n{HOW}") from None
+        told = f"omniglot is not prepared yet, and cannot be downloaded: {error.reason}."
+        raise advised(FileNotFoundError(told), HOW) from None
 
 
 def download(url: str, path: Path, md5: str) -> Path:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankshot.limits import whole
 from rankshot.randomness import generator_for
 
+from .batches import MOST_IMAGES
 from .members import Members
 
 
@@ -31,8 +33,7 @@ class EpisodeSampler:
                 f"an episode takes 2 to {smallest} images a class, as many as the smallest has, got {per_class}: a batch "
                 f"can have up to {tasks * way * smallest} images"
             )
-        if tasks < 1:
-            raise ValueError(f"a batch has one task or more, got {tasks}")
+        whole("tasks", tasks, 1, MOST_IMAGES // (way * per_class))
         self.way, self.per_class, self.tasks, self.seed = way, per_class, tasks, seed
 
     def draw(self, number: int) -> Tensor:
@@ -49,8 +50,7 @@ class ImageSampler:
     """
 
     def __init__(self, labels: Tensor, batch_size: int, *, seed: int = 0) -> None:
-        if batch_size < 2:
-            raise ValueError(f"a batch has 2 images or more, got {batch_size}")
+        whole("batch_size", batch_size, 2, MOST_IMAGES)
         self.device, self.images, self.batch_size, self.seed = labels.device, len(labels), batch_size, seed
 
     def draw(self, number: int) -> Tensor:

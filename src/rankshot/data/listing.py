@@ -6,13 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from .decoding import SUFFIXES, Box
 from .trees import Tree
 
+Error = TypeVar("Error", bound=Exception)
 SPLITS = ("train", "val", "test")
 MOST_PIXELS_A_SIDE = 2048
+
+
+def advised(error: Error, how: str) -> Error:
+    """An error that also tells, in lines of its own, what to do."""
+    error.add_note(how)
+    return error
 
 
 @dataclass(frozen=True)

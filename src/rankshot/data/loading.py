@@ -15,7 +15,7 @@ from . import cub, folder, mini_imagenet, omniglot
 from .cache import root_of
 from .downloading import OMNIGLOT_MD5, download_omniglot
 from .image_set import ImageSet
-from .listing import Listing
+from .listing import Listing, advised
 from .preparing import Told, prepare
 from .sources import changes_since, earlier, files_of, fingerprint, write_sources
 from .store import IMAGES, MANIFEST, mapped, open_split, read_manifest
@@ -197,7 +197,7 @@ def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Pa
     if not sources and name == "omniglot":
         sources = download_omniglot(root / "downloads")
     if not sources:
-        raise FileNotFoundError(f"{name} is not prepared yet.\n{HOW[name]}")
+        raise advised(FileNotFoundError(f"{name} is not prepared yet."), HOW[name])
     once = list(dict.fromkeys(path.resolve() for path in sources))
     if name == "omniglot":
         return omniglot.listing([open_tree(each) for path in once for each in _omniglot_zips(path)], **options)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from .listing import SPLITS, ClassListing, Listing, Picture, is_image
+from .listing import SPLITS, ClassListing, Listing, Picture, advised, is_image
 from .trees import Tree
 
 SIZE = 84
@@ -44,9 +44,8 @@ def listing(trees: Sequence[Tree], tables: Sequence[tuple[str, str]] = (), size:
     members = dict(_by_table(where, tables)) if tables else _by_name(where)
     missing = [wnid for wnid in SPLIT_OF if wnid not in members]
     if missing:
-        raise ValueError(
-            f"mini-ImageNet has {len(SPLIT_OF)} classes, but {len(missing)} are missing: {missing[0]} …\n{HOW}"
-        )
+        told = f"mini-ImageNet has {len(SPLIT_OF)} classes, but {len(missing)} are missing: {missing[0]} …"
+        raise advised(ValueError(told), HOW)
     classes = [ClassListing(wnid, split, tuple(members[wnid])) for split in SPLITS for wnid in WNIDS[split]]
     return Listing("mini-imagenet", trees, classes, (3, size, size), options={"size": size})
 

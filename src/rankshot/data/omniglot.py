@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .listing import ClassListing, Listing, Picture, split_by_split
+from .listing import ClassListing, Listing, Picture, advised, split_by_split
 from .trees import Tree
 
 FILE = re.compile(r"(?:.*/)?images_(background|evaluation)/([^/]+)/(character\d+)/[^/]+\.png")
@@ -33,7 +33,8 @@ def listing(trees: Sequence[Tree], size: int = SIZE) -> Listing:
         parts = {part for part, _, _ in characters}
         missing = " and ".join(f"images_{part}" for part in ("background", "evaluation") if part not in parts)
         lacking = f"; {missing} is missing" if missing else ""
-        raise ValueError(f"Omniglot has {CHARACTERS} characters, but {len(characters)} were found{lacking}.\n{HOW}")
+        told = f"Omniglot has {CHARACTERS} characters, but {len(characters)} were found{lacking}."
+        raise advised(ValueError(told), HOW)
     for (_, alphabet, character), pictures in characters.items():
         if len(pictures) != DRAWERS:
             raise ValueError(f"Omniglot has {DRAWERS} images of {alphabet}/{character}, but {len(pictures)} were found")

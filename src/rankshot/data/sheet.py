@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from rankshot.files import output, write_all
+from rankshot.limits import whole
+from rankshot.terminal import printable
+
 from .decoding import picture_of
 from .image_set import ImageSet
 
 GAP, LABEL = 4, 220
+MOST_A_SIDE, MOST_PIXELS = 500, 10**8
 
 
 def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
     """Some classes, at random by the seed, in the order of their names; their first images, each with the class's name."""
-    if not (1 <= classes <= 500 and 1 <= per_class <= 500):
-        raise ValueError(f"a contact sheet has 1 to 500 classes and images of each, got {classes} and {per_class}")
+    whole("classes", classes, 1, MOST_A_SIDE)
+    whole("images", per_class, 1, MOST_A_SIDE)
     random = np.random.default_rng(abs(seed))
     chosen = sorted(random.permutation(len(images.classes))[:classes].tolist())
     _, height, width = images.images.shape[1:]
     scale = max(1, 64 // max(height, width))
     cell_w, cell_h = width * scale + GAP, height * scale + GAP
-    sheet = Image.new("RGB", (LABEL + per_class * cell_w + GAP, len(chosen) * cell_h + GAP), "white")
+    sheet = blank(LABEL + per_class * cell_w + GAP, len(chosen) * cell_h + GAP)
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
     for row, label in enumerate(chosen):
         top = GAP + row * cell_h
@@ -30,9 +36,28 @@ def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class:
         for column, index in enumerate(np.flatnonzero(images.labels == label)[:per_class]):
             picture = picture_of(images.images[index]).resize((width * scale, height * scale), Image.Resampling.NEAREST)
             sheet.paste(picture, (LABEL + column * cell_w, top))
-    sheet.save(path)
+    write_picture(sheet, path)
+
+
+def blank(width: int, height: int) -> Image.Image:
+    """White, to put pictures on."""
+    if width * height > MOST_PIXELS:
+        raise ValueError(f"a sheet of {width:,} x {height:,} pixels is too large, {MOST_PIXELS:,} are the most: show fewer")
+    return Image.new("RGB", (width, height), "white")
+
+
+def write_picture(picture: Image.Image, path: Path) -> None:
+    """Of the kind that the name of the file asks for."""
+    Image.init()  # which knows the kinds
+    if path.suffix.lower() not in Image.EXTENSION:
+        raise ValueError(f"{path} has an unknown file extension: name a picture, such as sheet.png")
+    content = io.BytesIO()
+    picture.save(content, Image.EXTENSION[path.suffix.lower()])
+    with output(path) as file:
+        write_all(file, content.getvalue())
 
 
 def _short(name: str, most: int = 30) -> str:
     """The end of a long name tells more than its beginning."""
+    name = printable(name)
     return name if len(name) <= most else "…" + name[1 - most :]

@@ -6,11 +6,13 @@ import torch
 from torch import Tensor
 
 from rankshot.data.members import Members
+from rankshot.limits import whole
 from rankshot.randomness import generator_for
 
 from .tasks import Task
 
 CHUNK = 2**24  # random numbers at a time
+MOST_EPISODES = 1_000_000
 
 
 def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tensor:
@@ -22,6 +24,7 @@ def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tenso
     >>> draw_episodes(torch.arange(60) // 6, Retrieval(way=5, per_class=4), episodes=100, seed=0).shape
     torch.Size([100, 5, 4])
     """
+    whole("episodes", episodes, 1, MOST_EPISODES)
     members = Members(labels)
     if task.way > len(members.classes):
         raise ValueError(f"{task} needs {task.way} classes, but there are {len(members.classes)}")

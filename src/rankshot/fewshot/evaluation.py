@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from rankshot import ranking
 from rankshot.data import ImageSet
+from rankshot.limits import whole
 from rankshot.losses.unit import unit_vectors
 
 from .answerer import Answerer, AnswererOfMany, Ruling, check_norm, embed, normalising_with
-from .episodes import draw_episodes
+from .episodes import MOST_EPISODES, draw_episodes
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
 
@@ -22,7 +23,6 @@ AT_ONCE = {"cpu": 2**23, "cuda": 2**26}  # similarities of one chunk of episodes
 PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**22}  # of images embedded together, by a network of 64 filters
 HELD_AT_ONCE = {"cpu": 2**27, "cuda": 2**31}  # numbers that an `AnswererOfMany` holds beside the images
 KEPT_ON_DEVICE = 2**33  # bytes of images
-MOST_EPISODES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,8 @@ def evaluate(
 
 
 def check_episodes(episodes: int) -> None:
-    if not 2 <= episodes <= MOST_EPISODES:
-        raise ValueError(f"episodes must be from 2, which an interval needs, to {MOST_EPISODES:,}, got {episodes}")
+    """Two at least, since one has no interval."""
+    whole("episodes", episodes, 2, MOST_EPISODES)
 
 
 def pixels_for(model: object, images: ImageSet) -> Tensor:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankshot.data import ImageSet
+from rankshot.limits import shown, whole
+
+MOST_CLASSES = MOST_IMAGES = 10**6  # of an episode, and of a class in it
 
 
 @dataclass(frozen=True)
@@ -19,10 +22,10 @@ class Classification:
     per_class: int = 20
 
     def __post_init__(self) -> None:
-        if self.way < 2:
-            raise ValueError(f"classification needs 2 classes or more, got way {self.way}")
-        if not 1 <= self.shot < self.per_class:
-            raise ValueError(f"shot must be from 1 to {self.per_class - 1}, got {self.shot} of {self.per_class} images")
+        _check(self)
+        if not isinstance(self.shot, int) or not 1 <= self.shot < self.per_class:
+            got = f"{shown(self.shot)} of {self.per_class} images"
+            raise ValueError(f"shot must be from 1 to {self.per_class - 1}, got {got}")
 
     def __str__(self) -> str:
         return f"{self.shot}-shot {self.way}-way"
@@ -36,16 +39,18 @@ class Retrieval:
     per_class: int = 10
 
     def __post_init__(self) -> None:
-        if self.way < 2:
-            raise ValueError(f"retrieval needs 2 classes or more, got way {self.way}")
-        if self.per_class < 2:
-            raise ValueError(f"retrieval needs 2 images a class or more, got {self.per_class}")
+        _check(self)
 
     def __str__(self) -> str:
         return f"retrieval {self.way}-way"
 
 
 Task = Classification | Retrieval
+
+
+def _check(task: Task) -> None:
+    whole("way", task.way, 2, MOST_CLASSES)
+    whole("per_class", task.per_class, 2, MOST_IMAGES)
 
 
 def tasks_for(images: ImageSet, ways: Iterable[int], shots: Iterable[int]) -> list[Task]:

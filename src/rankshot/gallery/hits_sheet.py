@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import ImageDraw, ImageFont
 
 from rankshot.data.decoding import Undecodable, picture_of
+from rankshot.data.sheet import blank, write_picture
 
 from .pictures import pixels_of
 from .store import Hit
@@ -24,7 +25,7 @@ def hits_sheet(queries: Sequence[Any], hits: Sequence[Hit], path: Path) -> None:
     ]
     rows = -(-len(cells) // PER_ROW)
     width, height = SIDE + GAP, SIDE + CAPTION + GAP
-    sheet = Image.new("RGB", (GAP + min(len(cells), PER_ROW) * width, GAP + rows * height), "white")
+    sheet = blank(GAP + min(len(cells), PER_ROW) * width, GAP + rows * height)
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(12)
     for place, (image, caption, frame) in enumerate(cells):
         left, top = GAP + place % PER_ROW * width, GAP + place // PER_ROW * height
@@ -35,4 +36,4 @@ def hits_sheet(queries: Sequence[Any], hits: Sequence[Hit], path: Path) -> None:
         if frame:
             draw.rectangle((left - 2, top - 2, left + SIDE + 1, top + SIDE + 1), outline=frame, width=2)
         draw.text((left, top + SIDE + 2), caption, fill="black", font=font)
-    sheet.save(path)
+    write_picture(sheet, path)

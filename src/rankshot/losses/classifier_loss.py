@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from rankshot.limits import positive, whole
+
 from .batch_loss import BatchLoss
-from .checks import check_positive
 from .unit import unit_vectors
+
+MOST = 2**20
 
 
 class ClassifierLoss(BatchLoss):
@@ -30,8 +33,9 @@ class ClassifierLoss(BatchLoss):
 
     def __init__(self, dimensions: int, classes: int, *, cosine: bool = False, scale: float = 10.0) -> None:
         super().__init__()
-        self.head = nn.Linear(dimensions, classes, bias=not cosine)
-        self.cosine, self.scale = cosine, check_positive("scale", scale)
+        sizes = whole("dimensions", dimensions, 1, MOST), whole("classes", classes, 1, MOST)
+        self.head = nn.Linear(*sizes, bias=not cosine)
+        self.cosine, self.scale = cosine, positive("scale", scale)
 
     def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         values = embeddings.to(self.head.weight.dtype)

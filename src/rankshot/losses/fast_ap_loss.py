@@ -5,11 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankshot.limits import whole
 from rankshot.ranking.pool import relevance_of
 
 from .batch_loss import BatchLoss
 from .unit import squared_distances
 
+MOST_BINS = 1000
 LARGEST = 4.0  # squared distance of two unit vectors
 
 
@@ -34,9 +36,7 @@ class FastAPLoss(BatchLoss):
 
     def __init__(self, bins: int = 10) -> None:
         super().__init__()
-        if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
-            raise ValueError(f"bins must be a whole number of at least 1, got {bins!r}")
-        self.bins = bins
+        self.bins = whole("bins", bins, 1, MOST_BINS)
 
     def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         distances = squared_distances(embeddings)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankshot.limits import SMALLEST, positive, real, whole
 from rankshot.ranking.pool import relevance_of
 
 from .batch_loss import BatchLoss
-from .checks import check_positive
 from .unit import squared_distances
+
+MOST_NEIGHBOURS = 10**6
 
 
 class LMNNLoss(BatchLoss):
@@ -33,12 +35,8 @@ class LMNNLoss(BatchLoss):
 
     def __init__(self, neighbours: int = 3, margin: float = 0.5, push: float = 0.5) -> None:
         super().__init__()
-        if isinstance(neighbours, bool) or not isinstance(neighbours, int) or neighbours < 1:
-            raise ValueError(f"neighbours must be a whole number of at least 1, got {neighbours!r}")
-        if not 0 < push <= 1:
-            raise ValueError(f"push must be above 0 and at most 1, got {push}")
-        self.neighbours, self.push = neighbours, push
-        self.margin = check_positive("margin", margin)
+        self.neighbours, self.push = whole("neighbours", neighbours, 1, MOST_NEIGHBOURS), real("push", push, SMALLEST, 1)
+        self.margin = positive("margin", margin)
 
     def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         distances = squared_distances(embeddings)

@@ -10,16 +10,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rankshot.ranking.checks import computable, may_look
+from rankshot.limits import real, whole
+from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, computable, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
 
-from .checks import check_not_negative, check_smoothing, checked_batch
+from .checks import checked_batch
 from .chunked import Plan, Term, rank
 from .unit import unit_vectors
 
 REDUCTIONS = ("mean", "sum", "none")
+MOST_SMOOTHING = 100.0  # of cosines, which are from -1 to 1
+MOST_SAMPLES = 1000
+MOST_MEMORY = 2**50  # bytes
 
 
 class RankingLoss(torch.nn.Module):
@@ -90,17 +94,17 @@ class RankingLoss(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.settings = settings(framework, metric, epsilon, alpha, sign)
-        self.smoothing, self.samples = check_smoothing(smoothing, samples)
-        self.wide, self.wide_alpha = check_not_negative("wide", wide), float(wide_alpha)
-        self.terms = [Term(1.0, self.settings, tuple(normal_quantiles(smoothing, samples)) if smoothing else ())]
-        if wide:
+        self.smoothing = real("smoothing", smoothing, 0, MOST_SMOOTHING)
+        self.samples = whole("samples", samples, 2, MOST_SAMPLES)
+        self.wide, self.wide_alpha = real("wide", wide, 0, LARGEST_SETTING), check_alpha(wide_alpha, "wide_alpha")
+        shifts = tuple(normal_quantiles(self.smoothing, self.samples)) if self.smoothing else ()
+        self.terms = [Term(1.0, self.settings, shifts)]
+        if self.wide:
             self.terms.append(Term(self.wide, settings(framework, metric, 1.0, wide_alpha)))
         if reduction not in REDUCTIONS:
             raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
-        if memory_budget is not None and (not isinstance(memory_budget, int) or memory_budget <= 0):
-            raise ValueError(f"memory_budget must be a positive whole number of bytes, got {memory_budget!r}")
         self.reduction = reduction
-        self.memory_budget = memory_budget
+        self.memory_budget = None if memory_budget is None else whole("memory_budget", memory_budget, 1, MOST_MEMORY)
         self._warned = False
 
     def forward(

@@ -5,8 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rankshot.limits import whole
+
 from .checks import checked_batch
 from .unit import unit_vectors
+
+MOST_DIMENSIONS = 2**20
 
 
 class SiameseLoss(nn.Module):
@@ -31,7 +35,7 @@ class SiameseLoss(nn.Module):
 
     def __init__(self, dimensions: int) -> None:
         super().__init__()
-        self.head = nn.Linear(dimensions, 2)
+        self.head = nn.Linear(whole("dimensions", dimensions, 1, MOST_DIMENSIONS), 2)
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         labels = checked_batch("embeddings", embeddings, "labels", labels)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankshot.limits import positive
 from rankshot.ranking.pool import relevance_of
 
 from .batch_loss import BatchLoss
-from .checks import check_positive
 from .unit import unit_vectors
 
 
@@ -31,7 +31,7 @@ class SupConLoss(BatchLoss):
 
     def __init__(self, temperature: float = 0.1) -> None:
         super().__init__()
-        self.temperature = check_positive("temperature", temperature)
+        self.temperature = positive("temperature", temperature)
 
     def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         unit = unit_vectors(embeddings)

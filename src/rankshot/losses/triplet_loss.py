@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankshot.limits import positive
 from rankshot.ranking.pool import relevance_of
 
 from .batch_loss import BatchLoss
-from .checks import check_positive
 from .unit import squared_distances
 
 
@@ -32,7 +32,7 @@ class TripletLoss(BatchLoss):
 
     def __init__(self, margin: float = 0.2) -> None:
         super().__init__()
-        self.margin = check_positive("margin", margin)
+        self.margin = positive("margin", margin)
 
     def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         distances = squared_distances(embeddings)

@@ -10,13 +10,15 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from rankshot.losses.checks import check_positive
+from rankshot.limits import positive, whole
 from rankshot.losses.classifier_loss import ClassifierLoss
 from rankshot.losses.unit import unit_vectors
 
 from .method import Description, Given, by_classification, register
 from .nearest import Classifying
 from .ruled import RuledNetwork, network
+
+MOST_PASSES = 10_000
 
 
 @network("baseline++")
@@ -32,10 +34,8 @@ class CosineClassifierNetwork(RuledNetwork):
 
     def __init__(self, embedder: Mapping[str, Any], passes: int = 100, rate: float = 0.01, scale: float = 10.0) -> None:
         super().__init__(embedder)
-        if passes < 1:
-            raise ValueError(f"passes must be 1 or more, got {passes}")
-        self.passes, self.rate = passes, check_positive("rate", rate)
-        self.scale = check_positive("scale", scale)
+        self.passes = whole("passes", passes, 1, MOST_PASSES)
+        self.rate, self.scale = positive("rate", rate), positive("scale", scale)
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         way, shot = support.shape[1:3]

@@ -9,9 +9,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from rankshot.limits import whole
 from rankshot.ranking.checks import computable
 
 from .method import Given, Method, Sampler, by_classification, options_of
+
+MOST_TASKS = 10_000  # in a batch
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,7 @@ class Episodic(Method):
 
 def images_per_class(given: Given, tasks: int) -> int:
     """Of each class of a batch that is so many episodes."""
-    if tasks < 1:
-        raise ValueError(f"tasks must be 1 or more, got {tasks}")
+    whole("tasks", tasks, 1, MOST_TASKS)
     per_class, rest = divmod(given.batch_size, tasks * given.batch_classes)
     if rest or per_class < 2:
         of = f"{given.batch_classes} classes" if tasks == 1 else f"{tasks} episodes of {given.batch_classes} classes"

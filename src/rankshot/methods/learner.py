@@ -13,6 +13,7 @@ from rankshot.models.pretrained import build
 
 from .derivable import convolved, pooled
 
+MOST_STEPS = 1000  # that a task is learned in
 Weights = Mapping[str, Tensor]
 Statistics = Sequence[tuple[Tensor, Tensor]]  # mean and variance of every layer
 

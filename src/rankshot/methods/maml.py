@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
 
-from rankshot.losses.checks import check_positive
+from rankshot.limits import positive, whole
 
 from .episodic import Episodic
-from .learner import Learner, LearningAnew, Weights
+from .learner import MOST_STEPS, Learner, LearningAnew, Weights
 from .method import Description, Given, register
 from .ruled import network
 
@@ -28,7 +28,7 @@ class AdaptingNetwork(LearningAnew):
 
     def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, rate: float, steps: int) -> None:
         super().__init__(Learner(embedder, dimensions, way), held=10)
-        self.rate, self.steps = rate, steps
+        self.rate, self.steps = positive("rate", rate), whole("steps", steps, 1, MOST_STEPS)
 
     def adapted(self, support_x: Tensor, support_y: Tensor, way: int, steps: int, *, first_order: bool = False) -> Weights:
         """The weights after so many steps; differentiable by those that they start from, unless `first_order`."""
@@ -111,9 +111,9 @@ class MAML(Episodic):
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
-        if self.options.steps < 1 or self.options.test_steps < 1:
-            raise ValueError("steps and test_steps must be 1 or more")
-        check_positive("rate", self.options.rate)
+        for name in ("steps", "test_steps"):
+            whole(name, getattr(self.options, name), 1, MOST_STEPS)
+        positive("rate", self.options.rate)
 
     @classmethod
     def network(cls, given: Given) -> Description:

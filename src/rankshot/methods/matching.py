@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from rankshot.losses.checks import check_positive
+from rankshot.limits import positive, whole
 from rankshot.losses.unit import unit_vectors
 
 from .episodic import Episodic
 from .method import Description, Given, register
 from .ruled import RuledNetwork, network
 
+MOST_READS = 1000
 SCALED = "scale=30"  # cosines alone are too alike for a softmax to learn from
 
 
@@ -25,8 +26,7 @@ class MatchingNetwork(RuledNetwork):
 
     def __init__(self, embedder: Mapping[str, Any], scale: float = 1.0) -> None:
         super().__init__(embedder)
-        check_positive("scale", scale)
-        self.scale = scale
+        self.scale = positive("scale", scale)
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         way, shot = support.shape[1:3]
@@ -48,9 +48,7 @@ class FullContextMatchingNetwork(MatchingNetwork):
 
     def __init__(self, embedder: Mapping[str, Any], dimensions: int, reads: int = 5, scale: float = 1.0) -> None:
         super().__init__(embedder, scale)
-        if reads < 1:
-            raise ValueError(f"reads must be 1 or more, got {reads}")
-        self.reads = reads
+        self.reads = whole("reads", reads, 1, MOST_READS)
         self.of_support = nn.LSTM(dimensions, dimensions, bidirectional=True, batch_first=True)
         self.of_query = nn.LSTMCell(2 * dimensions, dimensions)
 

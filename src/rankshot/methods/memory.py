@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rankshot.losses.checks import check_positive
+from rankshot.limits import positive, whole
 from rankshot.losses.unit import unit_vectors
 
 from .episodic import Episodic
@@ -17,6 +17,7 @@ from .method import Description, Given, register
 from .ruled import RuledNetwork, network
 
 EMPTY = -1
+MOST_SLOTS = 2**14
 
 
 class Memory(NamedTuple):
@@ -67,9 +68,7 @@ class MemoryNetwork(RuledNetwork):
 
     def __init__(self, embedder: Mapping[str, Any], slots: int = 256) -> None:
         super().__init__(embedder)
-        if slots < 1:
-            raise ValueError(f"slots must be 1 or more, got {slots}")
-        self.slots = self.most_ways = slots
+        self.slots = self.most_ways = whole("slots", slots, 1, MOST_SLOTS)
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         episodes, way, shot = support.shape[:3]
@@ -113,7 +112,7 @@ class WithMemory(Episodic):
 
     def __init__(self, given: Given) -> None:
         super().__init__(given)
-        check_positive("margin", self.options.margin)
+        positive("margin", self.options.margin)
         self.memories = 1 if self.options.shared else self.tasks
         classes = self.way * self.tasks // self.memories
         if self.options.slots < classes:  # a class would be overwritten before its next image comes

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
 
+from rankshot.limits import whole
+
 from .episodic import Episodic
-from .learner import Learner, LearningAnew, Statistics, Weights
+from .learner import MOST_STEPS, Learner, LearningAnew, Statistics, Weights
 from .method import Description, Given, register
 from .ruled import network
 
@@ -102,7 +104,7 @@ class LearningNetwork(LearningAnew):
 
     def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, steps: int) -> None:
         super().__init__(Learner(embedder, dimensions, way), held=10 * HIDDEN)
-        self.updater, self.steps = Updater(), steps
+        self.updater, self.steps = Updater(), whole("steps", steps, 1, MOST_STEPS)
 
     def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], list[Statistics]]:
         """Labelled images (T, S, C, H, W) of tasks -> each task's weights after all steps, and each step's statistics.
@@ -177,9 +179,7 @@ class MetaLSTM(Episodic):
 
     @classmethod
     def network(cls, given: Given) -> Description:
-        steps = cls.options_in(given).steps
-        if steps < 1:
-            raise ValueError(f"steps must be 1 or more, got {steps}")
+        steps = whole("steps", cls.options_in(given).steps, 1, MOST_STEPS)
         return {
             "name": "meta-lstm",
             "embedder": given.embedder,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from rankshot.losses.checks import check_positive
+from rankshot.limits import positive
 
 from .episodic import Episodic
 from .method import Description, Given, register
@@ -24,7 +24,7 @@ class PrototypicalNetwork(RuledNetwork):
 
     def __init__(self, embedder: Mapping[str, Any], scale: float = 1.0) -> None:
         super().__init__(embedder)
-        self.scale = check_positive("scale", scale)
+        self.scale = positive("scale", scale)
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         means = support.mean(2)

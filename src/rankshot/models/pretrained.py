@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict
 
@@ -22,6 +23,7 @@ WEIGHTS = "model.safetensors"
 # What may lie beside: the classes it has learned from, what was measured, thresholds at one example, the model card.
 CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
 NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
+SYSTEMS = "rankshot.methods"  # whose networks are known once it is imported
 MOST_PIXELS_A_SIDE = 2048
 # What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
 OPTIONS: dict[Any, Any] = {
@@ -68,6 +70,8 @@ def build(description: Mapping[str, Any]) -> nn.Module:
     """A network from its description: {"name": "conv4", and what its constructor takes}; "mirror": true for `Mirrored`."""
     options: dict[str, Any] = checked(dict(description), Network, "the description of a network")
     name, mirror = options.pop("name"), options.pop("mirror", False)
+    if name not in NETWORKS:
+        import_module(SYSTEMS)
     if name not in NETWORKS:
         raise ValueError(f"unknown network {name!r}: there is {', '.join(map(repr, NETWORKS))}")
     hints = typing.get_type_hints(NETWORKS[name].__init__)

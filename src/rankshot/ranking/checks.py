@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from rankshot.limits import real
 
 LARGEST_SETTING = 1e12  # of alpha, epsilon and 1 / epsilon: products with scores and counts stay finite in float32
 
@@ -74,16 +74,12 @@ def check_tensor(name: str, value: object) -> None:
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
 
 
-def check_epsilon(epsilon: float) -> None:
-    if not isinstance(epsilon, Real) or not epsilon > 0 or not math.isfinite(epsilon):
-        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}")
-    if not 1 / LARGEST_SETTING <= epsilon <= LARGEST_SETTING:
-        raise ValueError(f"epsilon must be from {1 / LARGEST_SETTING:g} to {LARGEST_SETTING:g}, got {epsilon!r}")
+def check_epsilon(epsilon: float) -> float:
+    return real("epsilon", epsilon, 1 / LARGEST_SETTING, LARGEST_SETTING)
 
 
-def check_alpha(alpha: float) -> None:
-    if not isinstance(alpha, Real) or not abs(alpha) <= LARGEST_SETTING:
-        raise ValueError(f"alpha must be a number, at most {LARGEST_SETTING:g} in size, got {alpha!r}")
+def check_alpha(alpha: float, name: str = "alpha") -> float:
+    return real(name, alpha, -LARGEST_SETTING, LARGEST_SETTING)
 
 
 def check_sign(sign: int) -> None:

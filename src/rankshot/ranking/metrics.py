@@ -22,9 +22,13 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from rankshot.limits import whole
+
 from .checks import checked
 from .sides import Sides, counting, predicted, split
 
+MOST_ITEMS = 2**24  # up to which all whole numbers are different in float32
+MOST_VALUES = 2**27  # of a loss table
 Elementwise = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -124,9 +128,7 @@ RECIPROCAL_RANK = Metric(
 
 def precision_metric(cutoff: int) -> Metric:
     """precision@cutoff: the share of relevant items among the first `cutoff`; fewer items than that count as misses."""
-    if not isinstance(cutoff, int) or cutoff < 1:
-        raise ValueError(f"precision@k needs a whole number k >= 1, got {cutoff!r}")
-    return _precision_metric(cutoff)
+    return _precision_metric(whole("k of precision@k", cutoff, 1, MOST_ITEMS))
 
 
 @functools.cache
@@ -155,7 +157,7 @@ def get_metric(metric: str | Metric) -> Metric:
 
 
 def _find(name: str) -> Metric | None:
-    if found := re.fullmatch(r"precision@(\d+)", name):
+    if found := re.fullmatch(r"precision@([0-9]{1,100})", name):
         return precision_metric(int(found[1]))
     return METRICS.get(name)
 
@@ -168,8 +170,8 @@ def loss_table(metric: str | Metric, n_relevant: int, n_irrelevant: int) -> Tens
             [0.0000, 0.1667, 0.2500]], dtype=torch.float64)
     """
     metric = get_metric(metric)
-    if n_relevant < 1 or n_irrelevant < 1:
-        raise ValueError(f"a loss table needs items on both sides, got {n_relevant} relevant, {n_irrelevant} irrelevant")
+    whole("n_relevant", n_relevant, 1, MOST_ITEMS)
+    whole("n_irrelevant", n_irrelevant, 1, MOST_VALUES // n_relevant)
     k = torch.arange(1, n_relevant + 1, dtype=torch.float64)
     n = torch.arange(n_irrelevant + 1, dtype=torch.float64)
     P, N = torch.full((1, 1), n_relevant).double(), torch.full((1, 1), n_irrelevant).double()

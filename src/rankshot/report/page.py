@@ -62,7 +62,7 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
     sections["Settings"] = settings(config)
     page = PAGE.format(
         title=escape(f"{first.name} on {protocol.data}"),
-        style=resources.files(__package__).joinpath("page.css").read_text(),
+        style=resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8"),
         lead=escape(lead),
         sections="\n".join(f"<section><h2>{name}</h2>{content}</section>" for name, content in sections.items()),
         version=__version__,

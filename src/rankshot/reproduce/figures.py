@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from rankshot.files import check_no_link, write_whole
 
 from .plan import ALPHAS, BATCH_SIZES, METHODS
 from .published import NAMES
@@ -67,6 +70,7 @@ def draw_all(results: Path, folder: Path) -> list[Path]:
         lines, tasks = lines_of(results)
         lines = {label: curve for label, curve in lines.items() if curve}
         if len(lines) > 1:
+            check_no_link(folder)
             folder.mkdir(parents=True, exist_ok=True)
             written.append(draw(lines, tasks, folder / f"{name}.png"))
     return written
@@ -99,5 +103,7 @@ def draw(lines: Lines, tasks: Sequence[str], path: Path) -> Path:
         margin = 0.5 * (top - min(values)) or 1.0
         panel.set_ylim(min(values) - margin, top + 0.2 * margin)
     panel.legend(fontsize=7.5, frameon=False, loc="lower right")
-    figure.savefig(path, dpi=160, metadata={"Software": None})
+    content = io.BytesIO()
+    figure.savefig(content, dpi=160, metadata={"Software": None})
+    write_whole(path, content.getvalue())
     return path

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from rankshot.limits import real, whole
+from rankshot.terminal import say
+
 from .job import Run, Stopped, perform, result_of
+
+MOST_JOBS, MOST_SECONDS = 256, 1e9
 
 
 def work_off(
@@ -39,10 +45,9 @@ def work_off(
 
 
 def check(jobs: int, seconds: float | None) -> None:
-    if jobs < 1:
-        raise ValueError(f"jobs must be 1 or more, got {jobs}")
-    if seconds is not None and not 0 <= seconds < math.inf:
-        raise ValueError(f"seconds must be 0 or more, got {seconds}")
+    whole("jobs", jobs, 1, MOST_JOBS)
+    if seconds is not None:
+        real("seconds", seconds, 0, MOST_SECONDS)
 
 
 def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
@@ -50,9 +55,10 @@ def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends
     waiting = context.Queue()
     for run in [*todo, *[None] * jobs]:
         waiting.put(run)
-    workers = [context.Process(target=_take, args=(waiting.get, results, folders, jobs, ends)) for _ in range(jobs)]
-    for each in workers:
-        each.start()
+    workers = [context.Process(target=_worker, args=(waiting.get, results, folders, jobs, ends)) for _ in range(jobs)]
+    with _held_back():
+        for each in workers:
+            each.start()
     if threading.current_thread() is threading.main_thread():  # who ends us ends them: they write their checkpoints
         before = signal.signal(signal.SIGTERM, lambda *_: _end(workers))
     try:
@@ -74,6 +80,30 @@ def _end(workers: Sequence[BaseProcess]) -> None:
         each.terminate()
 
 
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Ctrl-C waits; also for a process that is begun now, until it is ready to hear of it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _worker(*arguments: Any) -> None:
+    """In a process of its own, which Ctrl-C ends without a word: who began it has one."""
+    try:
+        with suppress(KeyboardInterrupt):
+            if hasattr(signal, "pthread_sigmask"):
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            _take(*arguments)
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs: int, ends: float | None) -> None:
     """One run after another, until there is none, or it is too late to begin one."""
     if jobs > 1:  # each with its share of the cores: threads that wait for one another's cores hold a GPU up too
@@ -90,6 +120,6 @@ def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs
                 raise
             return
         except (ValueError, OSError, RuntimeError) as error:  # one run that breaks down leaves the others alone
-            print(f"{run.name}: {error}", flush=True)
+            say(f"{run.name}: {error}")
         else:
-            print(f"{run.name}: {time.time() - began:.0f} s", flush=True)
+            say(f"{run.name}: {time.time() - began:.0f} s")

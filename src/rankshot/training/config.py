@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.data.augmentation import check_augmentations
+from rankshot.data.batches import MOST_IMAGES
 from rankshot.data.loading import is_prepared_in
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
+from rankshot.fewshot.tasks import MOST_CLASSES
+from rankshot.limits import positive, whole
 from rankshot.methods import options_of, system
 from rankshot.schema import checked, read_json
 
@@ -24,6 +27,18 @@ SCHEDULES = ("constant", "step", "cosine")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("auto", "float32", "bfloat16")
 SPLITS = ("train", "trainval")
+UPDATES = 10**9  # at most
+RANGES = {
+    "filters": (1, 2048),
+    "batch_classes": (1, MOST_IMAGES),
+    "batch_size": (2, MOST_IMAGES),
+    "updates": (1, UPDATES),
+    "decay_every": (1, UPDATES),
+    "log_every": (1, UPDATES),
+    "checkpoint_every": (1, UPDATES),
+    "validate_every": (0, UPDATES),
+    "seed": (-(2**63), 2**63 - 1),
+}
 NOT_SETTINGS = ("rankshot", "model", "images")  # what else a run's config.json tells
 
 
@@ -134,22 +149,19 @@ class TrainConfig:
             raise ValueError(
                 "mirror needs 'flip' in augment: the network would be asked about mirror images that it never saw"
             )
-        for name in ("filters", "updates", "decay_every", "log_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
-        if not 0 < self.first_learning_rate < math.inf:
-            raise ValueError(f"learning_rate must be above 0, got {self.first_learning_rate}")
+        for name, (low, high) in RANGES.items():
+            whole(name, getattr(self, name), low, high)
+        positive("learning_rate", self.first_learning_rate)
         if not 0 < self.decay <= 1:
             raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
         if not 0 <= self.average < 1:
             raise ValueError(f"average must be from 0 to less than 1, got {self.average}")
-        if self.validate_every < 0:
-            raise ValueError(f"validate_every must be 0 (never) or more, got {self.validate_every}")
         check_episodes(self.validation_episodes)
-        if self.validation_ways is not None and min(self.validation_ways, default=0) < 2:
-            raise ValueError(f"validation_ways must be 2 or more each, got {self.validation_ways}")
-        if min(self.validation_shots, default=0) < 1:
-            raise ValueError(f"validation_shots must be 1 or more each, got {self.validation_shots}")
+        for name, low in (("validation_ways", 2), ("validation_shots", 1)):
+            if getattr(self, name) == ():
+                raise ValueError(f"{name} must be one number or more, got none")
+            for each in getattr(self, name) or ():
+                whole(f"each of {name}", each, low, MOST_CLASSES)
 
     @property
     def first_learning_rate(self) -> float:

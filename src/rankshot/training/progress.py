@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Protocol
 
 from rankshot.fewshot import Classification, Result
-from rankshot.terminal import wants_bar
+from rankshot.terminal import printable, say, wants_bar
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
@@ -59,7 +59,7 @@ class PlainProgress:
         self.told = done
 
     def said(self, text: str) -> None:
-        print(text, flush=True)
+        say(text)
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
         if update < self.total and update - self.told < self.every:
@@ -79,7 +79,7 @@ class BarProgress:
     def __init__(self, name: str, total: int, done: int) -> None:
         from rich import markup, progress
 
-        name = markup.escape(name)
+        name = markup.escape(printable(name))
         self.bar: RichBar = progress.Progress(
             progress.TextColumn("[bold]{task.description}"),
             progress.BarColumn(bar_width=None),
@@ -91,7 +91,7 @@ class BarProgress:
         self.task = self.bar.add_task(name, total=total, completed=done, told="starting", left="")
 
     def said(self, text: str) -> None:
-        self.bar.console.print(text, markup=False, highlight=False)
+        self.bar.console.print(printable(text), markup=False, highlight=False)
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
         told = f"[magenta]{per_second:.1f}/s[/]  loss [yellow]{loss:.4f}[/]  batch mAP [green]{_percent(batch_map)}[/]"

@@ -27,8 +27,10 @@ def stop_signals() -> Iterator[threading.Event]:
         for each, handler in before.items():
             signal.signal(each, handler)
 
-    before = {each: signal.signal(each, ask) for each in SIGNALS}
+    before = {each: handler for each in SIGNALS if (handler := signal.getsignal(each)) is not None}  # None: not Python's
     try:
+        for each in before:  # when it is known what to put back: a signal may come at once
+            signal.signal(each, ask)
         yield asked
     finally:
         put_back()
