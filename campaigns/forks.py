@@ -60,6 +60,8 @@ class Child:
             return Ended(seconds, usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), self.stopped)
         if not self.stopped and (seconds > self.seconds or self._resident() > self.memory):
             self.stopped = "hang" if seconds > self.seconds else "memory"
+            os.kill(self.pid, signal.SIGUSR1)  # where it is, if it tells
+            time.sleep(0.05)
             self.kill()
         return None
 

@@ -22,7 +22,7 @@ from .case import CASE, Case, Kind, copy
 from .forks import Child, Ended, ready_to_fork
 from .judging import MEMORY, SECONDS, Failure, Good, judged
 from .progress import STATE, Tally, summary
-from .trying import attempt, events_of, outcome_of
+from .trying import attempt, events_of, outcome_of, said_by
 
 ROOT = Path(__file__).parent.parent
 FOLDER, RESULTS = Path("runs/campaigns/fuzz"), ROOT / "results" / "campaigns" / "fuzz.json"
@@ -148,7 +148,7 @@ class Campaign:
         good = self.good.get((case.kind, case.family))
         if good is not None:
             self.tally.peak = max(self.tally.peak, ended.peak - good.peak if not case.asks else 0)
-        return case, judged(case, ended, outcome_of(arena), events_of(arena), arena.touched(), good)
+        return case, judged(case, ended, outcome_of(arena), events_of(arena), arena.touched(), good, said_by(arena)["stack"])
 
     def _keep(self, number: int, case: Case, arena: Arena, failures: list[Failure]) -> None:
         """What is needed to try it again: by its number and seed, or from its files where the campaign has changed."""
@@ -156,7 +156,7 @@ class Campaign:
         if place.exists():
             return
         place.mkdir(parents=True)
-        told: dict[str, Any] = {"failures": [vars(each) for each in failures], "outcome": outcome_of(arena)}
+        told: dict[str, Any] = {"failures": [vars(each) for each in failures], "outcome": outcome_of(arena) or said_by(arena)}
         case.write(place, number=number, seed=self.seed, arena=str(arena.folder), **told)
 
         def again() -> None:  # made anew, since trying it may have changed it
@@ -180,8 +180,8 @@ def try_again(campaign: Campaign, place: Path) -> list[Failure]:
         ended = Child(act, SECONDS + 0.5, campaign._most_memory()).start().wait()
         good = campaign.good.get((case.kind, case.family))
         outcome = outcome_of(arena)
-        print(json.dumps(outcome, indent=1))
-        return judged(case, ended, outcome, events_of(arena), arena.touched(), good)
+        print(json.dumps(outcome or said_by(arena), indent=1))
+        return judged(case, ended, outcome, events_of(arena), arena.touched(), good, said_by(arena)["stack"])
     finally:
         shutil.rmtree(arena.folder.parent, ignore_errors=True)
 

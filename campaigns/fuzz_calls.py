@@ -50,11 +50,11 @@ def call(number: int) -> str:
 
         return str(Embedder("run")(["pictures/c1/0.png"]).shape)
     told, act = chance.choice(TRIES)(chance)
-    print(told[:3000], flush=True)
+    print(ascii(told[:3000]), flush=True)
     try:
         return f"gives {type(act()).__name__}"
     except REFUSALS as error:
-        return f"{type(error).__name__}: {error}"[:500]
+        return ascii(f"{type(error).__name__}: {error}"[:500])
 
 
 def number(chance: random.Random) -> Any:
@@ -142,7 +142,8 @@ def loss(chance: random.Random) -> Try:
         if isinstance(settings.get("samples"), int) and settings["samples"] > 10**5 and settings["samples"] < 2**31:
             settings["samples"] = 3  # which is as long as was asked for
     elif name == "ClassifierLoss":
-        settings = {"classes": small(chance), "dimensions": small(chance)} if chance.random() < 0.5 else {"classes": 3, "dimensions": 4}
+        odd = (1, 3, 0, -1, None, "x", 2.5, True, 2**63, 10**30, float("nan"))
+        settings = {"classes": 3, "dimensions": 4} if chance.random() < 0.5 else {"classes": chance.choice(odd), "dimensions": chance.choice(odd)}
     elif chance.random() < 0.3:
         settings[chance.choice(("temperature", "margin", "bins", "neighbours", "scale"))] = number(chance)
     count = chance.choice((1, 2, 8))
@@ -191,7 +192,7 @@ def gallery(chance: random.Random) -> Try:
         vectors = [[chance.choice((0.0, 1.0, number(chance))) for _ in range(3)] for _ in range(chance.choice((0, 1, 2)))]
     ids: Any = chance.choice((None, ["a"], ["a", "b"], ["x"], [""], [1], ["a\x00"], ["\ud800"], "ab", ["a"] * 2, [None], ["é" * 300], 7))
     notes: Any = chance.choice((None, [{}], [{"n": number(chance)}], [{"": ""}], [{1: 2}], [{"a": {"b": [1]}}], ["x"], [{"a\x00": "\ud800"}], [None], 7, [{"id": 1}]))
-    where: Any = chance.choice((None, {"n": 1}, {"n": [1, 2]}, {"n": number(chance)}, {"": ""}, {"a.b": 1}, {'"': "'"}, {"n": {"a": 1}}, {}, "x", 7, {1: 1}, {"n": []}, lambda m: m["missing"] > 1, {"n\x00": "\ud800"}))
+    where: Any = chance.choice((None, {"n": 1}, {"n": [1, 2]}, {"n": number(chance)}, {"": ""}, {"a.b": 1}, {'"': "'"}, {"n": {"a": 1}}, {}, "x", 7, {1: 1}, {"n": []}, {"n\x00": "\ud800"}))
     k = number(chance) if chance.random() < 0.4 else 2
 
     def opened() -> Any:

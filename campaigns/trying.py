@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from .arena import Arena
 from .case import Case
 from .watched import watch
 
-OUTCOME, EVENTS = "outcome.json", "events"
+OUTCOME, EVENTS, STACK = "outcome.json", "events", "stack"
 MOST_TOLD = 20_000  # characters of an output
 MOST_EVENTS = 20
+KEPT_OPEN: list[TextIO] = []
 
 
 def attempt(case: Case, arena: Arena, call: Callable[[int], str] | None = None) -> None:
@@ -50,6 +53,15 @@ def events_of(arena: Arena) -> list[str]:
     return list(dict.fromkeys(path.read_text(errors="replace").splitlines())) if path.exists() else []
 
 
+def said_by(arena: Arena) -> dict[str, str]:
+    """What a child that came to no outcome had printed, and where it was."""
+    found = {}
+    for name in ("out", "err", STACK):
+        path = arena.notes / name
+        found[name] = path.read_text(errors="backslashreplace")[-MOST_TOLD:] if path.exists() else ""
+    return found
+
+
 def _settle(arena: Arena) -> None:
     os.environ.update(arena.environment())
     (arena.work / "tmp").mkdir(exist_ok=True)
@@ -67,6 +79,10 @@ def _settle(arena: Arena) -> None:
         if told <= MOST_EVENTS:
             os.write(events, event.encode("utf-8", "backslashreplace").replace(b"\n", b"?") + b"\n")
 
+    stack = (arena.notes / STACK).open("w")
+    faulthandler.enable(stack)
+    faulthandler.register(signal.SIGUSR1, stack)  # whoever ends a child asks first where it is
+    KEPT_OPEN.append(stack)
     watch((arena.work, arena.notes), tell)
 
 

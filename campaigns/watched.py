@@ -22,7 +22,7 @@ CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
     "os.chmod": ((0, 2),),
     "os.utime": ((0, 3),),
 }
-HARMLESS = ("/dev/null", "/dev/tty", "/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+HARMLESS = ("/dev/null", "/dev/tty", "/dev/std", "/dev/fd/", "/dev/full", "/dev/zero", "/proc/")
 
 
 def watch(inside: Sequence[Path], tell: Callable[[str], None]) -> None:
