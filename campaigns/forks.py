@@ -95,6 +95,8 @@ def _live(act: Callable[[], None]) -> None:
     code = 1
     try:
         os.setpgid(0, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         resource.setrlimit(resource.RLIMIT_AS, (_address_space() + SEAT_BELT,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         act()

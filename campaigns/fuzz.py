@@ -22,6 +22,7 @@ from .case import CASE, Case, Kind, copy
 from .forks import Child, Ended, ready_to_fork
 from .judging import MEMORY, SECONDS, Failure, Good, judged
 from .progress import STATE, Tally, summary
+from .turns import in_turns, stop_politely
 from .trying import attempt, events_of, outcome_of, said_by
 
 ROOT = Path(__file__).parent.parent
@@ -48,6 +49,7 @@ class Campaign:
         self.good: dict[tuple[str, str], Good] = {}
         folder.mkdir(parents=True, exist_ok=True)
         self.tally = Tally.read(folder, seed)
+        self.twice: set[int] = set()
 
     def close(self) -> None:
         shutil.rmtree(self.room, ignore_errors=True)
@@ -106,42 +108,31 @@ class Campaign:
         return max(each.peak for each in self.good.values()) + 2 * MEMORY
 
     def run(self, numbers: Iterable[int], seconds: float, told: Callable[[str], None]) -> None:
-        began, before, last = time.monotonic(), self.tally.seconds, 0.0
-        waiting = iter(number for number in numbers if not self.tally.is_done(number))
-        running: dict[int, tuple[int, Child]] = {}  # by arena
-        is_over = False
-        while running or not is_over:
-            passed = time.monotonic() - began
-            for place, arena in enumerate(self.arenas):
-                if place in running or is_over:
-                    continue
-                number = None if passed > seconds else next(waiting, None)
-                if number is None:
-                    is_over = True
-                    break
-                running[place] = (number, self.start(number, arena))
-            for place, (number, child) in list(running.items()):
-                if (ended := child.ended()) is not None:
-                    del running[place]
-                    self._done(number, self.arenas[place], ended)
-            self.tally.seconds = before + time.monotonic() - began
-            if time.monotonic() - last > 10:
-                last = time.monotonic()
-                self.tally.write(self.folder)
-                told(f"{sum(self.tally.tried.values()):,} inputs, {self.tally.seconds:.0f} s, {self.tally.failures} failures")
-            time.sleep(0.003)
-        self.tally.write(self.folder)
+        began, before = time.monotonic(), self.tally.seconds
 
-    def _done(self, number: int, arena: Arena, ended: Ended) -> None:
+        def tick() -> None:
+            self.tally.seconds = before + time.monotonic() - began
+            self.tally.write(self.folder)
+            told(f"{sum(self.tally.tried.values()):,} inputs, {self.tally.seconds:.0f} s, {self.tally.failures} failures")
+
+        waiting = (number for number in numbers if not self.tally.is_done(number))
+        start = lambda number, place: self.start(number, self.arenas[place])  # noqa: E731
+        in_turns(WORKERS, waiting, seconds, start, lambda *ended: self._done(*ended), tick)
+        tick()
+
+    def _done(self, number: int, place: int, ended: Ended) -> Child | None:
+        arena = self.arenas[place]
         if not (arena.notes / CASE).exists() and not ended.stopped:
             raise RuntimeError(f"input {number} of seed {self.seed} cannot be made: the campaign itself is at fault")
         case, failures = self._judged(arena, ended)
-        if any(each.kind == "hang" for each in failures):  # others may have had the processor: once more, alone
-            case, failures = self._judged(arena, self.start(number, arena).wait())
+        if any(each.kind == "hang" for each in failures) and number not in self.twice:
+            self.twice.add(number)  # others may have had the processor: once more
+            return self.start(number, arena)
         self.tally.done(number, case.kind)
         for each in failures:
             if self.tally.add(each.kind, each.cause, number, each.detail) <= KEPT:
                 self._keep(number, case, arena, failures)
+        return None
 
     def _judged(self, arena: Arena, ended: Ended) -> tuple[Case, list[Failure]]:
         case, _ = Case.read(arena.notes)
@@ -210,6 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", type=Path, help="an input that failed, once more")
     options = parser.parse_args(arguments)
     ready_to_fork()
+    stop_politely()
     kinds = [each for each in all_kinds() if not options.kinds or each.name in options.kinds]
     if options.fresh and options.again is None:
         shutil.rmtree(options.folder, ignore_errors=True)

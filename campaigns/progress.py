@@ -34,8 +34,8 @@ class Tally:
     def is_done(self, number: int) -> bool:
         return number < self.next or number in self.beyond
 
-    def done(self, number: int, kind: str) -> None:
-        self.tried[kind] += 1
+    def done(self, number: int, kind: str, times: int = 1) -> None:
+        self.tried[kind] += times
         self.beyond.add(number)
         while self.next in self.beyond:
             self.beyond.remove(self.next)
