@@ -50,6 +50,7 @@ class Trial:
         self.folder.mkdir(exist_ok=True)
         for name in GOODS:
             copy(goods / name, self.folder / name)
+        self.workload.ready(self.place)
         return self
 
     def fresh(self) -> None:
@@ -58,6 +59,7 @@ class Trial:
         for each in self.folder.iterdir():
             if each.name not in GOODS:
                 shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+        self.workload.ready(self.place)
 
     def start(self, first: Callable[[], None] | None = None, last: Callable[[], object] | None = None) -> Child:
         """The workload, from now on. `first` and `last` are done before and after it, in its process."""

@@ -40,7 +40,8 @@ def compiled() -> Path:
 
 
 def forget() -> None:
-    """The library's file: it is loaded."""
+    """The library's file: it is loaded here, and not wanted in programs that are started."""
+    os.environ.pop("LD_PRELOAD", None)
     if library := os.environ.get(TOLD):
         shutil.rmtree(Path(library).parent, ignore_errors=True)
 

@@ -16,7 +16,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "untrained": [["evaluate", "begun", "--episodes", "2", "--untrained"]],
     "resume": [["train", "--run", "run", "--resume", "--updates", "5"]],
     "config": [["train", "--config", "run/config.json", "--run", "new", "--updates", "1"]],
-    "init": [["train", "--data", "pictures", "--init", "run", "--run", "new", "--updates", "1", "--filters", "4"]],
+    "init": [["train", "--data", "pictures", "--init", "run", "--run", "new", "--updates", "1", "--filters", "8"]],
     "classify": [["classify", ASK, "--support", "pictures", "--model", "run", "--reject", "0.1", "--format", "json"]],
     "one shot": [["classify", ASK, "--support", "shots", "--model", "run", "--reject", "0.1", "--format", "json"]],
     "kept": [["classify", ASK, "--support", "classifier", "--format", "json"]],
@@ -29,7 +29,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "verify": [["data", "verify"]],
     "list": [["data", "list"]],
     "show": [["data", "show", "{data}", "-o", "sheet.png"]],
-    "data": [["train", "--data", "{data}", "--run", "new", "--updates", "1", "--filters", "4"]],
+    "data": [["train", "--data", "{data}", "--run", "new", "--updates", "1", "--filters", "8"]],
 }
 OF_A_RUN = ("evaluate", "resume", "classify", "export", "search", "add")
 # file -> what reads it; {data} is the folder of the prepared data

@@ -18,7 +18,7 @@ BASE: dict[str, list[str]] = {
     "data list": ["data", "list"],
     "data verify": ["data", "verify"],
     "data show": ["data", "show", "{data}", "-o", "sheet.png"],
-    "train": ["train", "--data", "{data}", "--run", "new", "--updates", "2", "--filters", "4", "--validation-episodes", "2", "--batch-classes", "2",
+    "train": ["train", "--data", "{data}", "--run", "new", "--updates", "2", "--filters", "8", "--validation-episodes", "2", "--batch-classes", "2",
               "--batch-size", "6", "--log-every", "1", "--validate-every", "1"],
     "train again": ["train", "--run", "run", "--resume", "--updates", "5"],
     "evaluate": ["evaluate", "run", "--episodes", "2"],

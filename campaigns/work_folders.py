@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .workloads import Tell, beside, command, digest, errors_as_seen
+from .workloads import FromNothing, Tell, beside, command, digest, errors_as_seen
 
 
-class Preparing:
+class Preparing(FromNothing):
     """`rankshot data prepare` of a folder of images."""
 
     name, room = "data prepare", 60_000
@@ -32,7 +32,7 @@ class Preparing:
         return problems
 
 
-class Saving:
+class Saving(FromNothing):
     """`FewShotClassifier.save_pretrained`, of a classifier that was opened from a folder, into `count` new folders."""
 
     name, room = "classifier save", 120_000
@@ -68,7 +68,7 @@ class Saving:
         return problems
 
 
-class Exporting:
+class Exporting(FromNothing):
     """`rankshot export` into a new folder."""
 
     name, room = "export", 60_000

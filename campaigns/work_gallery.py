@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .workloads import Disturbed, Tell, beside, command, errors_as_seen
+from .workloads import Disturbed, FromNothing, Tell, beside, command, errors_as_seen
 
 DIMENSIONS = 8
 COUNTS = (1, 3, 7, 2, 5, 1200, 4)  # of images in one addition
@@ -35,7 +35,7 @@ def deleted_by(number: int) -> list[str]:
     return ids_of(number - 1)[::2]
 
 
-class Vectors:
+class Vectors(FromNothing):
     """Additions and deletions by number, without end or `length` of them.
 
     Told are "begins N" before and "done N" or "failed N" after each; an object whose call has failed goes on with the next.
@@ -168,7 +168,7 @@ def wrong_in(there: dict[str, tuple[bytes, dict[str, Any]]], told: Sequence[str]
     return problems
 
 
-class Pictures:
+class Pictures(FromNothing):
     """`rankshot gallery add` of a folder, from nothing; the same command again must finish it."""
 
     name, room = "gallery of images", 300_000

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .workloads import Tell, beside, command, digest, json_in, tensors_in
+from .case import copy
+from .workloads import FromNothing, Tell, beside, command, digest, json_in, tensors_in
 
 SHORT = ("--updates", "3", "--checkpoint-every", "1", "--validate-every", "1", "--log-every", "1", "--validation-episodes", "2")
 LONG = ("--updates", "24", "--checkpoint-every", "3", "--validate-every", "4", "--log-every", "1", "--validation-episodes", "4")
-SMALL = ("--filters", "4", "--batch-classes", "2", "--batch-size", "6", "--device", "cpu")
+SMALL = ("--filters", "8", "--batch-classes", "2", "--batch-size", "6", "--device", "cpu")
 PASSES = ("date", "commit", "hardware", "torch")  # what differs between two evaluations
 
 
@@ -19,7 +20,7 @@ def data_beside(place: Path) -> str:
     return next(each.parent.name for each in sorted((place.parent / "cache").glob("*/manifest.json")))
 
 
-class Training:
+class Training(FromNothing):
     """One run; stopped in whatever way, the same command goes on with it and ends with the same weights."""
 
     def __init__(self, settings: Sequence[str], name: str) -> None:
@@ -56,11 +57,10 @@ class Evaluation:
     name, room = "evaluation", 400_000
     unchanged = ("model.safetensors", "config.json", "metrics.jsonl")
 
-    def act(self, place: Path, before: Sequence[str], tell: Tell) -> None:
-        from .case import copy
+    def ready(self, place: Path) -> None:
+        copy(place.parent / "run", place)
 
-        if not (place / "config.json").exists():
-            copy(place.parent / "run", place)
+    def act(self, place: Path, before: Sequence[str], tell: Tell) -> None:
         command("evaluate", str(place), "--episodes", "20", "--root", beside(place, "cache"))
         tell("evaluated")
 

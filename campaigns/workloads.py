@@ -27,6 +27,10 @@ class Workload(Protocol):
     name: str
     room: int
 
+    def ready(self, place: Path) -> None:
+        """What must be there before: nothing disturbs this."""
+        ...
+
     def act(self, place: Path, before: Sequence[str], tell: Tell) -> None:
         """Do it, or go on with it. `tell` is called when a call has returned; `before` is what was told in earlier times.
 
@@ -38,6 +42,13 @@ class Workload(Protocol):
         """What is wrong with what lies there; `told` is all that was acknowledged. The work is finished here: what was
         interrupted must be usable. `reference` is the same work undisturbed."""
         ...
+
+
+class FromNothing:
+    """Work that finds nothing in its place."""
+
+    def ready(self, place: Path) -> None:
+        """Nothing is needed."""
 
 
 def command(*arguments: str) -> str:
