@@ -1,0 +1,138 @@
+"""Children of a process that has imported everything: a fork takes milliseconds, where importing torch takes seconds."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PAGE = resource.getpagesize()
+SEAT_BELT = 2**35  # bytes of address space: parents watch the memory that is really used
+
+
+@dataclass
+class Ended:
+    """How a child ended: by itself, or ended by its parent since it was a `hang` or took too much `memory`."""
+
+    seconds: float
+    peak: int  # bytes of memory, its own children's too
+    code: int  # as it left, or minus the number of the signal
+    stopped: str = ""
+
+
+@dataclass
+class Child:
+    """One that runs.
+
+    seconds   that it may take
+    memory    bytes that it may have
+    """
+
+    act: Callable[[], None]
+    seconds: float
+    memory: int
+    pid: int = 0
+    began: float = field(default_factory=time.monotonic)
+    stopped: str = ""
+
+    def start(self) -> Child:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if not self.pid:
+            _live(self.act)
+        self.began = time.monotonic()
+        return self
+
+    def ended(self) -> Ended | None:
+        """None: it still runs, and may."""
+        pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+        seconds = time.monotonic() - self.began
+        if pid:
+            self._end_others()
+            return Ended(seconds, usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), self.stopped)
+        if not self.stopped and (seconds > self.seconds or self._resident() > self.memory):
+            self.stopped = "hang" if seconds > self.seconds else "memory"
+            os.kill(self.pid, signal.SIGUSR1)  # where it is, if it tells
+            time.sleep(0.05)
+            self.kill()
+        return None
+
+    def wait(self) -> Ended:
+        while (found := self.ended()) is None:
+            time.sleep(0.003)
+        return found
+
+    def kill(self) -> None:
+        """It, and whatever it has started."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it has no group of its own yet, or is gone
+            os.kill(self.pid, signal.SIGKILL)
+
+    def _end_others(self) -> None:
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def _resident(self) -> int:
+        try:
+            return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * PAGE
+        except (OSError, IndexError):
+            return 0
+
+
+def _live(act: Callable[[], None]) -> None:
+    """The child's whole life."""
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + SEAT_BELT,) * 2)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        act()
+        code = 0
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else 1
+    except BaseException:  # the campaign's own fault: whatever is tried is caught where it is tried
+        traceback.print_exc()
+    finally:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+
+
+def _address_space() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
+
+
+def ready_to_fork() -> None:
+    """Everything imported, one thread, and nothing computed yet: torch's threads do not outlive a fork."""
+    import importlib
+
+    import torch
+    from PIL import Image
+
+    sys.dont_write_bytecode = True
+    torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    from rankshot.cli.main import COMMANDS
+
+    for name in COMMANDS:
+        importlib.import_module(f"rankshot.cli.{name}")
+    for name in ("rankshot.gallery.classifier", "rankshot.losses", "rankshot.ranking", "sqlite3"):
+        importlib.import_module(name)
+    Image.init()
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,234 @@
+"""Hostile inputs of every kind: `python -m campaigns.fuzz`. Seeded, bounded in time, and it goes on where it was stopped.
+
+Input number n depends on the seed and on n alone. Writes results/campaigns/fuzz.json; every input that failed is kept below
+runs/campaigns/fuzz/failed, and `--again FOLDER` tries one of them once more. Exit code 1 if anything was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .arena import Arena, room
+from .case import CASE, Case, Kind, copy
+from .forks import Child, Ended, ready_to_fork
+from .judging import MEMORY, SECONDS, Failure, Good, judged
+from .progress import STATE, Tally, summary
+from .turns import in_turns, stop_politely
+from .trying import attempt, events_of, outcome_of, said_by
+
+ROOT = Path(__file__).parent.parent
+FOLDER, RESULTS = Path("runs/campaigns/fuzz"), ROOT / "results" / "campaigns" / "fuzz.json"
+INPUTS, WORKERS = 10_000, 2
+KEPT = 3  # inputs of one cause
+MAKING = 60.0  # seconds, for the good folders
+Call = Callable[[int], str]
+
+
+class Campaign:
+    """Kinds of inputs, tried by several children at a time.
+
+    kinds    those to choose from, by their shares
+    folder   where the state and what has failed is kept
+    call     what a case with a `call` does
+    """
+
+    def __init__(self, kinds: Sequence[Kind], seed: int, folder: Path, call: Call | None = None) -> None:
+        self.kinds, self.seed, self.folder, self.call = kinds, seed, folder, call
+        self.room = room()
+        self.goods = self.room / "goods" / "work"
+        self.arenas = [Arena(self.room / f"arena-{number}") for number in range(WORKERS)]
+        self.good: dict[tuple[str, str], Good] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        self.tally = Tally.read(folder, seed)
+        self.twice: set[int] = set()
+
+    def close(self) -> None:
+        shutil.rmtree(self.room, ignore_errors=True)
+
+    def prepare(self) -> None:
+        """The good folders, and what good inputs take."""
+        from .goods import make_goods
+
+        arena = Arena(self.goods.parent)
+        log = self.folder / "goods.log"
+
+        def make() -> None:
+            with log.open("w") as file:
+                os.dup2(file.fileno(), 1)
+                os.dup2(file.fileno(), 2)
+            make_goods(arena.work, arena.environment())
+
+        if Child(make, MAKING, 2**34).start().wait().code:
+            raise RuntimeError(f"the good folders cannot be made: {log} tells why")
+        for kind in self.kinds:
+            for family in kind.families:
+                self.good[kind.name, family] = self._good(kind, family)
+
+    def _good(self, kind: Kind, family: str) -> Good:
+        arena = self.arenas[0]
+        arena.clear()
+
+        def act() -> None:
+            case = kind.good(family, arena, self.goods)
+            case.write(arena.notes)
+            attempt(case, arena, self.call)
+
+        ended = Child(act, MAKING, 2**34).start().wait()
+        outcome = outcome_of(arena)
+        if outcome is None or any(step["raised"] or step["code"] != 0 for step in outcome["steps"]):
+            raise RuntimeError(f"a good input fails: {kind.name} {family}: {json.dumps(outcome, indent=1)}")
+        return Good(ended.peak, outcome["steps"][-1]["out"])
+
+    def make(self, number: int, arena: Arena) -> Case:
+        chance = random.Random(f"{self.seed}/{number}")
+        kind = chance.choices(self.kinds, [each.share for each in self.kinds])[0]
+        return kind.make(chance, arena, self.goods)
+
+    def start(self, number: int, arena: Arena) -> Child:
+        arena.clear()
+
+        def act() -> None:
+            case = self.make(number, arena)
+            case.write(arena.notes)
+            attempt(case, arena, self.call)
+
+        return Child(act, SECONDS + 0.5, self._most_memory()).start()
+
+    def _most_memory(self) -> int:
+        """At which a child is ended: some more than counts."""
+        return max(each.peak for each in self.good.values()) + 2 * MEMORY
+
+    def run(self, numbers: Iterable[int], seconds: float, told: Callable[[str], None]) -> None:
+        began, before = time.monotonic(), self.tally.seconds
+
+        def tick() -> None:
+            self.tally.seconds = before + time.monotonic() - began
+            self.tally.write(self.folder)
+            told(f"{sum(self.tally.tried.values()):,} inputs, {self.tally.seconds:.0f} s, {self.tally.failures} failures")
+
+        waiting = (number for number in numbers if not self.tally.is_done(number))
+        start = lambda number, place: self.start(number, self.arenas[place])  # noqa: E731
+        in_turns(WORKERS, waiting, seconds, start, lambda *ended: self._done(*ended), tick)
+        tick()
+
+    def _done(self, number: int, place: int, ended: Ended) -> Child | None:
+        arena = self.arenas[place]
+        if not (arena.notes / CASE).exists() and not ended.stopped:
+            raise RuntimeError(f"input {number} of seed {self.seed} cannot be made: the campaign itself is at fault")
+        case, failures = self._judged(arena, ended)
+        if any(each.kind == "hang" for each in failures) and number not in self.twice:
+            self.twice.add(number)  # others may have had the processor: once more
+            return self.start(number, arena)
+        self.tally.done(number, case.kind)
+        for each in failures:
+            if self.tally.add(each.kind, each.cause, number, each.detail) <= KEPT:
+                self._keep(number, case, arena, failures)
+        return None
+
+    def _judged(self, arena: Arena, ended: Ended) -> tuple[Case, list[Failure]]:
+        case, _ = Case.read(arena.notes)
+        good = self.good.get((case.kind, case.family))
+        if good is not None:
+            self.tally.peak = max(self.tally.peak, ended.peak - good.peak if not case.asks else 0)
+        return case, judged(case, ended, outcome_of(arena), events_of(arena), arena.touched(), good, said_by(arena)["stack"])
+
+    def _keep(self, number: int, case: Case, arena: Arena, failures: list[Failure]) -> None:
+        """What is needed to try it again: by its number and seed, or from its files where the campaign has changed."""
+        place = self.folder / "failed" / f"{number:06}-{case.kind}"
+        if place.exists():
+            return
+        place.mkdir(parents=True)
+        told: dict[str, Any] = {"failures": [vars(each) for each in failures], "outcome": outcome_of(arena) or said_by(arena)}
+        case.write(place, number=number, seed=self.seed, arena=str(arena.folder), **told)
+
+        def again() -> None:  # made anew, since trying it may have changed it
+            arena.clear()
+            self.make(number, arena)
+            copy(arena.work, place / "work")
+
+        Child(again, MAKING, 2**34).start().wait()
+
+
+def try_again(campaign: Campaign, place: Path) -> list[Failure]:
+    """An input that was kept, from its files, where they lay."""
+    case, more = Case.read(place)
+    arena = Arena(Path(more["arena"]))
+    try:
+        copy(place / "work", arena.work)
+
+        def act() -> None:
+            attempt(case, arena, campaign.call)
+
+        ended = Child(act, SECONDS + 0.5, campaign._most_memory()).start().wait()
+        good = campaign.good.get((case.kind, case.family))
+        outcome = outcome_of(arena)
+        print(json.dumps(outcome or said_by(arena), indent=1))
+        return judged(case, ended, outcome, events_of(arena), arena.touched(), good, said_by(arena)["stack"])
+    finally:
+        shutil.rmtree(arena.folder.parent, ignore_errors=True)
+
+
+def all_kinds() -> list[Kind]:
+    from .fuzz_archives import Archives
+    from .fuzz_calls import Calls
+    from .fuzz_galleries import Galleries
+    from .fuzz_images import Images
+    from .fuzz_json import Json
+    from .fuzz_options import Options
+    from .fuzz_tensors import Tensors
+
+    return [Images(), Archives(), Json(), Tensors(), Galleries(), Options(), Calls()]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m campaigns.fuzz", description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--inputs", type=int, default=INPUTS, help="how many")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no input after so many")
+    parser.add_argument("--kinds", nargs="*", help="only these")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="of the state and of inputs that failed")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="json to write")
+    parser.add_argument("--fresh", action="store_true", help="forget where it was stopped")
+    parser.add_argument("--again", type=Path, help="an input that failed, once more")
+    options = parser.parse_args(arguments)
+    ready_to_fork()
+    stop_politely()
+    kinds = [each for each in all_kinds() if not options.kinds or each.name in options.kinds]
+    if options.fresh and options.again is None:
+        shutil.rmtree(options.folder, ignore_errors=True)
+    from .fuzz_calls import call
+
+    campaign = Campaign(kinds, options.seed, options.folder.resolve(), call)
+    try:
+        campaign.prepare()
+        if options.again is not None:
+            failures = try_again(campaign, options.again)
+            print("\n".join(f"{each.kind}: {each.cause}\n{each.detail}" for each in failures) or "all is well")
+            return 1 if failures else 0
+        campaign.run(range(options.inputs), options.seconds, lambda line: print(line, flush=True))
+        tally = campaign.tally
+        is_whole = tally.next >= options.inputs
+        print(summary(tally) + ("" if is_whole else "\nnot all yet: the same command goes on"))
+        from benchmarks.measure import circumstances
+
+        options.results.parent.mkdir(parents=True, exist_ok=True)
+        content = {**circumstances(options.seed), **tally.told(), "whole": is_whole}
+        options.results.write_text(json.dumps(content, indent=1) + "\n")
+        if is_whole:
+            (campaign.folder / STATE).unlink(missing_ok=True)
+        return 1 if tally.found else 0
+    finally:
+        campaign.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
