@@ -2,13 +2,15 @@
 
 import io
 import struct
+import subprocess
+import sys
 import zlib
 
 import numpy as np
 import pytest
-from pictures import encoded, pixels
-from PIL import Image
+from PIL import Image, ImageOps
 
+from pictures import encoded, pixels
 from rankshot.data.decoding import Undecodable, decode
 
 
@@ -141,3 +143,92 @@ def test_bombs():
 def test_it_is_the_same_every_time():
     content = encoded(pixels(6), "jpeg")
     assert np.array_equal(decode(content, (3, 20, 20)), decode(io.BytesIO(content).read(), (3, 20, 20)))
+
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 20\n%%EndComments\nshowpage\n%%EOF\n"
+
+
+def test_no_file_is_handed_to_another_program(monkeypatch):
+    """Of finding 6: cat.png that holds EPS went to Ghostscript."""
+    from PIL import EpsImagePlugin
+
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", None)  # to call it would be another error
+    with pytest.raises(Undecodable, match="no image, or of an unknown kind"):
+        decode(EPS, (3, 8, 8))
+
+
+@pytest.mark.parametrize("kind", ["ICO", "TGA", "PCX", "DDS", "SGI", "MSP", "XBM", "ICNS", "PDF", "SPIDER", "DIB"])
+def test_formats_that_nobody_asked_for(kind):
+    """Of finding 6: Pillow knows 43 of them."""
+    content = io.BytesIO()
+    mode = {"MSP": "1", "XBM": "1", "SPIDER": "F"}.get(kind, "RGB")
+    Image.new(mode, (16, 16)).save(content, kind)
+    with pytest.raises(Undecodable):
+        decode(content.getvalue(), (3, 8, 8))
+
+
+def test_large_pictures_in_threads_take_less_than_a_gigabyte():
+    """Of finding 5: 16 bits a pixel, times the threads; and a header that tells of pixels that are not there."""
+    code = (
+        "import io, resource, struct, sys, zlib; from concurrent.futures import ThreadPoolExecutor\n"
+        "from rankshot.data.decoding import Undecodable, decode\n"
+        "def chunk(kind, data):\n"
+        "    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))\n"
+        "side = 7000; rows = zlib.compress(bytes((2 * side + 1) * side), 1)\n"
+        "png = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', side, side, 16, 0, 0, 0, 0))\n"
+        "png += chunk(b'IDAT', rows) + chunk(b'IEND', b'')\n"
+        "webp = b'RIFF' + struct.pack('<I', 26) + b'WEBPVP8L' + struct.pack('<I', 13) + b'\\x2f'\n"
+        "webp += struct.pack('<I', 8899 | 8899 << 14) + bytes(9)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "def one(content):\n"
+        "    try: return decode(content, (3, 84, 84)).shape\n"
+        "    except Undecodable as error: return str(error)[:60]\n"
+        "with ThreadPoolExecutor(8) as pool: print(sorted(set(map(str, pool.map(one, [png] * 6 + [webp] * 6)))))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    told, more = done.stdout.splitlines()
+    assert "(3, 84, 84)" in told
+    assert int(more) < 2**20  # KiB
+
+
+def plainly(content, channels):
+    """The formula of all pictures, without parts and without budgets."""
+    image = ImageOps.exif_transpose(Image.open(io.BytesIO(content)))
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        values = np.asarray(image)
+        numbers = np.nan_to_num(values.astype(np.float64))
+        highest = numbers.max(initial=0.0)
+        if values.dtype.kind == "f" and highest <= 1:
+            numbers = numbers * 255
+        elif highest > 255:
+            numbers = numbers / 257
+        image = Image.fromarray(np.clip(np.rint(numbers), 0, 255).astype(np.uint8))
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    image = image.convert("RGB" if channels == 3 else "L")
+    small = np.asarray(image.resize((20, 24), Image.Resampling.BICUBIC, reducing_gap=2.0))
+    return small[None] if channels == 1 else small.transpose(2, 0, 1)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(
+    "made_as",
+    "L PNG, RGB PNG, RGBA PNG, LA PNG, P PNG, 1 PNG, I;16 PNG, F TIFF, I TIFF, CMYK TIFF, RGB TIFF, P GIF, RGBA WEBP, "
+    "RGB BMP, L PPM, RGB PPM, RGB JPEG2000, CMYK JPEG, L JPEG".split(", "),
+)
+def test_pixels_as_they_always_were(made_as, channels):
+    mode, kind = made_as.split()
+    random = np.random.default_rng(0)
+    made = Image.fromarray(random.integers(0, 256, (90, 70, 4), dtype=np.uint8))
+    if mode in ("I;16", "I"):
+        made = Image.fromarray(random.integers(0, 60_000, (90, 70)).astype(np.uint16 if mode == "I;16" else np.int32))
+    elif mode == "F":
+        made = Image.fromarray(random.random((90, 70)).astype(np.float32))
+    else:
+        made = made.convert("RGB").convert(mode) if mode in ("P", "1", "CMYK") else made.convert(mode)
+    content = io.BytesIO()
+    made.save(content, kind)
+    got = decode(content.getvalue(), (channels, 24, 20))
+    assert np.array_equal(got, plainly(content.getvalue(), channels))
