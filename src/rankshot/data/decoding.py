@@ -55,7 +55,7 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 # Pillow keeps pictures in blocks of 16 MB, which the C library, once some were freed, holds on to for each thread: eight
 # threads had 1.4 GB of it (measured). Larger blocks it gives back to the system at once; then it was 0.4 GB.
-Image.core.set_block_size(2**26)
+Image.core.set_block_size(2**26)  # type: ignore[attr-defined]  # as its variable PILLOW_BLOCK_SIZE does
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
