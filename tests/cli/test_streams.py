@@ -15,7 +15,8 @@ PYTHON = shlex.quote(sys.executable)
 def shell(command, **variables):
     """`rankshot` in a shell: exit code of the whole, standard output, standard error."""
     command = f'set -o pipefail; rankshot() {{ {PYTHON} -m rankshot "$@"; }}; {command}'
-    done = subprocess.run(["bash", "-c", command], capture_output=True, env={**os.environ, **variables}, check=False)
+    environment = {**os.environ, "PYTHONUNBUFFERED": "", **variables}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, env=environment, check=False)
     err = done.stderr.decode()
     assert "Traceback" not in err
     assert "Exception ignored" not in err
@@ -26,6 +27,7 @@ def shell(command, **variables):
     ("command", "codes", "told"),
     [
         ("rankshot --help | true", (141, 0), ""),
+        ("export PYTHONUNBUFFERED=1; rankshot --help | true", (141, 0), ""),
         ("rankshot --help | head -1", (141, 0), ""),
         ("rankshot data --help | true", (141,), ""),
         ("rankshot --help >&-", (0,), ""),
@@ -45,7 +47,7 @@ def test_output_that_nobody_takes(command, codes, told):
 def test_a_stream_that_was_closed_is_not_taken_for_a_file(tmp_path):
     """The next file to be opened has its number, and would be sent what is printed."""
     path = shlex.quote(str(tmp_path / "file"))
-    code = f"import sys; from rankshot.cli.main import main; main(['--version']); file = open({path!r}, 'w'); print(file.fileno())"
+    code = f"from rankshot.cli.main import main; main(['--version']); file = open({path!r}, 'w'); print(file.fileno())"
     done = subprocess.run(["bash", "-c", f"{PYTHON} -c {shlex.quote(code)} >&- 2>{path}.err"], check=False)
     assert done.returncode == 0
     assert (tmp_path / "file").read_text() == (tmp_path / "file.err").read_text() == ""
