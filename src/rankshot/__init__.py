@@ -1,7 +1,5 @@
 """Few-shot learning by ranking."""
 
-from __future__ import annotations
-
 __version__ = "0.1.0"
 
 TYPE_CHECKING = False  # as in `typing`, which takes a while to import
@@ -33,7 +31,7 @@ _WITHIN = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Imported when it is asked for: torch takes seconds, in which the command line wants to hear Ctrl-C already."""
     from importlib import import_module
 

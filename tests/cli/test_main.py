@@ -77,7 +77,7 @@ def test_errors_of_use_are_one_line(monkeypatch, capsys, error, message, code):
     def fail(name):
         raise error
 
-    monkeypatch.setattr(cli.importlib, "import_module", fail)
+    monkeypatch.setattr("importlib.import_module", fail)
     assert main(["train"]) == code
     assert capsys.readouterr().err == message
 
@@ -87,7 +87,7 @@ def test_errors_of_ours_are_not_hidden(monkeypatch, error):
     def fail(name):
         raise error
 
-    monkeypatch.setattr(cli.importlib, "import_module", fail)
+    monkeypatch.setattr("importlib.import_module", fail)
     with pytest.raises(error):
         main(["train"])
 

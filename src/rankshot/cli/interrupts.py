@@ -5,10 +5,10 @@ a command that was stopped ends, and while Python does, nothing is being written
 `KeyboardInterrupt` within an import is a traceback at best, and at worst takes torch's C++ down with it.)
 """
 
-# Nothing more is imported here: it would take time, in which Ctrl-C is not heard yet.
+# Nothing more is imported here: it would take time, in which Ctrl-C is not heard yet. So would `signal`, for its enums.
+import _signal as signal  # type: ignore[import-not-found]
 import atexit
 import os
-import signal
 import sys
 
 CODE = 130

@@ -5,14 +5,11 @@ What takes long to import, torch before all, is imported once Ctrl-C is listened
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 
-from rankshot import __version__
-
 from .interrupts import CODE as STOPPED
-from .interrupts import Interrupts
+from .interrupts import Interrupts, end_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Exit codes: 0; 1 after an error; 2 where options cannot be read; 130 when stopped by Ctrl-C; 141 where whoever reads
     what is printed has gone.
     """
-    interrupts = Interrupts()
+    try:
+        interrupts = Interrupts()
+    except KeyboardInterrupt:
+        end_at_once()
     try:
         from .streams import make_ready
 
@@ -83,6 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     """A command, whose errors are told."""
+    from importlib import import_module
+
+    from rankshot import __version__
+
     command, *options = arguments
     if command not in (*COMMANDS, "-h", "--help", "--version"):
         return failed(f"unknown command {command[:LONGEST]!r}: there is {', '.join(map(repr, COMMANDS))}")
@@ -94,7 +98,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
         if command == "--version":
             print(f"rankshot {__version__}")
             return 0
-        module = importlib.import_module(f"rankshot.cli.{command}")
+        module = import_module(f"rankshot.cli.{command}")
         with interrupts:
             return int(module.main(options))
     except KeyboardInterrupt:
@@ -125,7 +129,7 @@ def ended(code: int) -> int:
         return code or GONE
     except OSError as error:
         give_up_output()
-        return code or failed("what was to be printed is lost", *describe(error))
+        return code or failed(*describe(error))
     return code
 
 

@@ -1,0 +1,124 @@
+"""Ctrl-C at any moment: one word, and never a traceback."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rankshot.cli.interrupts import Interrupts
+
+START = """
+import sys
+import rankshot.cli.main as cli
+assert not {"torch", "tyro", "typing"} & sys.modules.keys(), "heavy imports come before the handler"
+begin = cli.Interrupts
+cli.Interrupts = lambda: (begin(), print("go", flush=True))[0]
+sys.exit(cli.main())
+"""
+
+
+def started(*arguments, code=START):
+    """As from a terminal; a shell's background job would not hear Ctrl-C."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout.readline() == "go\n", process.communicate()
+    return process
+
+
+def check(process):
+    out, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    assert (process.returncode, err.splitlines()[-1:]) == (130, ["stopped"]) or process.returncode == 0, (out, err)
+    return process.returncode
+
+
+def test_while_it_imports_and_while_it_runs(tmp_path):
+    """Training that would take hours, so that it is stopped in the middle of something."""
+    moments = random.Random(5)
+    for _ in range(2):
+        command = ["train", "--updates", "1000000", "--device", "cpu", "--filters", "8", "--run"]
+        some = [(moments.uniform(0, 4), started(*command, tmp_path / str(moments.random()))) for _ in range(4)]
+        began = time.perf_counter()
+        for moment, process in sorted(some, key=lambda each: each[0]):
+            time.sleep(max(0.0, began + moment - time.perf_counter()))
+            process.send_signal(signal.SIGINT)
+        for _, process in some:
+            out, err = process.communicate(timeout=60)
+            assert process.returncode == 130, err
+            assert "Traceback" not in err
+            assert "Exception ignored" not in err
+            assert err.splitlines()[-1:] == ["stopped"] or "to go on: rankshot train" in out
+
+
+def test_until_python_itself_has_ended():
+    moments = random.Random(6)
+    codes = []
+    for _ in range(12):
+        process = started("--version")
+        time.sleep(moments.uniform(0, 0.08))
+        process.send_signal(signal.SIGINT)
+        codes.append(check(process))
+    assert 130 in codes
+
+
+def test_by_a_caller_in_python():
+    """Who calls `main` with arguments has Ctrl-C as before, also after it, until Python ends."""
+    code = """
+import os, signal, sys
+from rankshot.cli.main import main
+print("go", flush=True)
+main(["--version"])
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("heard")
+import atexit
+atexit.register(lambda: None)
+"""
+    process = started(code=code)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out.splitlines()[-1], err) == (0, "heard", "")
+
+
+@pytest.fixture
+def handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_the_first_is_told_and_the_second_is_not(handler, monkeypatch):
+    class Ended(Exception):
+        pass
+
+    def end():
+        raise Ended
+
+    monkeypatch.setattr("rankshot.cli.interrupts.end_at_once", end)
+    interrupts = Interrupts()
+    with pytest.raises(Ended):
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), interrupts:
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(Ended):
+        os.kill(os.getpid(), signal.SIGINT)
+    interrupts.end()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_where_it_is_switched_off_it_stays_so(handler):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    interrupts = Interrupts()
+    interrupts.end()
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
