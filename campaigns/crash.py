@@ -24,7 +24,7 @@ from .crash_disks import small_disk, with_little_room
 from .crash_kills import killed
 from .crash_writes import MODES, failing_writes
 from .disturbing import Trial
-from .forks import Child, ready_to_fork
+from .forks import Child, leave, ready_to_fork
 from .progress import STATE, Tally, summary
 from .turns import in_turns, stop_politely
 from .work_folders import Exporting, Preparing, Saving
@@ -227,4 +227,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

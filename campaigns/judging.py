@@ -49,13 +49,13 @@ def judged(
 ) -> list[Failure]:
     """Everything that is wrong; nothing, if all is well.
 
+    good    of the same family; None: it takes too little memory to count, and its answer does not
     stack   where a child that was ended had been
     """
     found = [Failure("outside", f"{case.family}: {_kind_of(each)}", each) for each in (*touched, *events)]
-    base = good.peak if good is not None else 0
     if ended.stopped == "hang":
         return [*found, Failure("hang", f"{case.family}{_within(stack)}", f"{ended.seconds:.1f} s\n{stack[-1500:]}")]
-    if (ended.stopped == "memory" or ended.peak > base + MEMORY) and not case.asks:
+    if (ended.stopped == "memory" or (good is not None and ended.peak > good.peak + MEMORY)) and not case.asks:
         found.append(Failure("memory", f"{case.family}{_within(stack)}", f"{ended.peak / 2**30:.1f} GiB\n{stack[-1500:]}"))
     if outcome is None:
         if not (case.asks and ended.stopped == "memory"):
