@@ -70,4 +70,3 @@ def one(trial: Trial, mode: Mode, number: int, reference: Path) -> tuple[int, li
     if not mode.error and "error" in outcome:
         problems.append(f"half a write is no error: {outcome['error']}")
     return calls, problems + trial.problems(reference)
-

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,8 +21,8 @@ from .case import CASE, Case, Kind, copy
 from .forks import Child, Ended, leave, ready_to_fork
 from .judging import MEMORY, SECONDS, Failure, Good, judged
 from .progress import STATE, Tally, summary
-from .turns import in_turns, stop_politely
 from .trying import attempt, events_of, outcome_of, said_by
+from .turns import in_turns, stop_politely
 
 ROOT = Path(__file__).parent.parent
 FOLDER, RESULTS = Path("runs/campaigns/fuzz"), ROOT / "results" / "campaigns" / "fuzz.json"
@@ -152,7 +151,9 @@ class Campaign:
         good = self.good_of(case.kind, case.family) if case.probe is not None or is_large else None
         if good is not None and not case.asks:
             self.tally.peak = max(self.tally.peak, ended.peak - good.peak)
-        return case, judged(case, ended, outcome_of(arena), events_of(arena), arena.touched(), good, said_by(arena)["stack"])
+        return case, judged(
+            case, ended, outcome_of(arena), events_of(arena), arena.touched(), good, said_by(arena)["stack"]
+        )
 
     def _keep(self, number: int, case: Case, arena: Arena, failures: list[Failure]) -> None:
         """What is needed to try it again: by its number and seed, or from its files where the campaign has changed."""
@@ -160,7 +161,10 @@ class Campaign:
         if place.exists():
             return
         place.mkdir(parents=True)
-        told: dict[str, Any] = {"failures": [vars(each) for each in failures], "outcome": outcome_of(arena) or said_by(arena)}
+        told: dict[str, Any] = {
+            "failures": [vars(each) for each in failures],
+            "outcome": outcome_of(arena) or said_by(arena),
+        }
         case.write(place, number=number, seed=self.seed, arena=str(arena.folder), **told)
 
         def again() -> None:  # made anew, since trying it may have changed it

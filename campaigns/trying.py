@@ -1,4 +1,4 @@
-"""A child tries one input: commands as a shell would give them, or a call of the library, and writes down what came of it."""
+"""A child tries one input, commands as a shell gives them or a call of the library, and writes down what came of it."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def _one(arena: Arena, arguments: list[str], act: Callable[[], int]) -> dict[str
     files = [os.open(arena.notes / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "err")]
     for place, file in enumerate(files, start=1):
         os.dup2(file, place)
-    sys.stdout, sys.stderr = (
-        open(place, "w", encoding="utf-8", errors="strict" if place == 1 else "backslashreplace", closefd=False)
+    sys.stdout, sys.stderr = (  # as a shell has them
+        os.fdopen(place, "w", encoding="utf-8", errors="strict" if place == 1 else "backslashreplace", closefd=False)
         for place in (1, 2)
     )
     raised = ""
