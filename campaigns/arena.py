@@ -83,7 +83,11 @@ class Arena:
                     status = os.lstat(path)
                     plain = stat.S_ISREG(status.st_mode)
                     content = hashlib.sha256(Path(path).read_bytes()).hexdigest() if plain else ""
-                    found[os.path.relpath(path, self.folder)] = (status.st_mode, status.st_mtime_ns if plain else 0, content)
+                    found[os.path.relpath(path, self.folder)] = (
+                        status.st_mode,
+                        status.st_mtime_ns if plain else 0,
+                        content,
+                    )
         return found
 
 

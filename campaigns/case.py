@@ -40,7 +40,9 @@ class Case:
     asks: bool = False
 
     def write(self, folder: Path, **more: Any) -> None:
-        (folder / CASE).write_text(json.dumps({**asdict(self), **more}, indent=1) + "\n")
+        made = folder / f"{CASE}.new"
+        made.write_text(json.dumps({**asdict(self), **more}, indent=1) + "\n")
+        made.rename(folder / CASE)  # whoever waits for it finds it whole
 
     @classmethod
     def read(cls, folder: Path) -> tuple[Case, dict[str, Any]]:

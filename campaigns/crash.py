@@ -24,7 +24,7 @@ from .crash_disks import small_disk, with_little_room
 from .crash_kills import killed
 from .crash_writes import MODES, failing_writes
 from .disturbing import Trial
-from .forks import Child, ready_to_fork
+from .forks import Child, leave, ready_to_fork
 from .progress import STATE, Tally, summary
 from .turns import in_turns, stop_politely
 from .work_folders import Exporting, Preparing, Saving
@@ -49,14 +49,24 @@ KILLED: tuple[tuple[Workload, int], ...] = (
     (Evaluation(), 7),
     (Exporting(), 3),
 )
-WRITTEN: tuple[Workload, ...] = (Vectors(5), Pictures(), Training(SHORT, "train, 3 updates"), Preparing(), Saving(1), Evaluation(), Exporting())
+WRITTEN: tuple[Workload, ...] = (
+    Vectors(5),
+    Pictures(),
+    Training(SHORT, "train, 3 updates"),
+    Preparing(),
+    Saving(1),
+    Evaluation(),
+    Exporting(),
+)
 
 
 def plan(seed: int, kills: int, rooms: int, step: int) -> list[dict[str, Any]]:
     """All trials, in an order that tries a little of everything early."""
     found: list[dict[str, Any]] = []
     chance = random.Random(f"crash/{seed}")
-    known = [number for number, (each, _) in enumerate(KILLED) if "faiss" not in each.name or importlib.util.find_spec("faiss")]
+    known = [
+        number for number, (each, _) in enumerate(KILLED) if "faiss" not in each.name or importlib.util.find_spec("faiss")
+    ]
     left = kills
     while left > 0:
         which = chance.choices(known, [KILLED[number][1] for number in known])[0]
@@ -65,9 +75,16 @@ def plan(seed: int, kills: int, rooms: int, step: int) -> list[dict[str, Any]]:
         left -= times
     if crash_disks.why_not() is None:
         for which, each in enumerate(WRITTEN):
-            found += [{"kind": "disks", "workload": which, "room": 4096 * chance.randrange(each.room // 3000)} for _ in range(rooms)]
+            found += [
+                {"kind": "disks", "workload": which, "room": 4096 * chance.randrange(each.room // 3000)}
+                for _ in range(rooms)
+            ]
     if failing.TOLD in os.environ:
-        found += [{"kind": "writes", "workload": which, "mode": mode, "step": step} for which in range(len(WRITTEN)) for mode in range(len(MODES))]
+        found += [
+            {"kind": "writes", "workload": which, "mode": mode, "step": step}
+            for which in range(len(WRITTEN))
+            for mode in range(len(MODES))
+        ]
     return found
 
 
@@ -134,10 +151,16 @@ class Crashes:
         if told["kind"] == "disks":
             with small_disk(trial.folder):
                 was_full, problems = with_little_room(trial.settle(self.goods), told["room"], reference)
-            return {"count": int(was_full), "name": workload.name, "problems": [f"{told['room']} bytes of room: {each}" for each in problems]}
+            return {
+                "count": int(was_full),
+                "name": workload.name,
+                "problems": [f"{told['room']} bytes of room: {each}" for each in problems],
+            }
         trial.settle(self.goods)
         if told["kind"] == "kills":
-            count, problems = killed(trial, told["times"], self.seconds[workload.name], random.Random(told["seed"]), reference)
+            count, problems = killed(
+                trial, told["times"], self.seconds[workload.name], random.Random(told["seed"]), reference
+            )
             return {"count": count, "name": workload.name, "problems": problems}
         found, count, mode = [], 0, MODES[told["mode"]]
         for number, problems in failing_writes(trial, mode, reference, told["step"]):
@@ -164,10 +187,15 @@ class Crashes:
         def tick() -> None:
             self.tally.seconds = before + time.monotonic() - began
             self.tally.write(self.folder)
-            say(f"{self.tally.next} of {len(trials)} trials, {sum(self.tally.tried.values()):,} disturbances, {self.tally.failures} failures")
+            say(
+                f"{self.tally.next} of {len(trials)} trials, {sum(self.tally.tried.values()):,} disturbances, "
+                f"{self.tally.failures} failures"
+            )
 
         numbers = (number for number in range(len(trials)) if not self.tally.is_done(number))
-        in_turns(WORKERS, numbers, seconds, lambda number, place: self.start(trials[number], self.arenas[place]), done, tick)
+        in_turns(
+            WORKERS, numbers, seconds, lambda number, place: self.start(trials[number], self.arenas[place]), done, tick
+        )
         tick()
 
 
@@ -210,7 +238,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             result = campaign.lead(json.loads(options.again.read_text()), campaign.arenas[0])
             print(json.dumps(result, indent=1))
             return 1 if result["problems"] else 0
-        trials = [each for each in plan(options.seed, options.inputs, options.rooms, options.every) if options.only in (None, each["kind"])]
+        trials = [
+            each
+            for each in plan(options.seed, options.inputs, options.rooms, options.every)
+            if options.only in (None, each["kind"])
+        ]
         campaign.run(trials, options.seconds, lambda line: print(line, flush=True))
         tally, is_whole = campaign.tally, campaign.tally.next >= len(trials)
         print(summary(tally) + ("" if is_whole else "\nnot all yet: the same command goes on"))
@@ -227,4 +259,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

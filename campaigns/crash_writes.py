@@ -41,14 +41,13 @@ MODES = (
 
 def failing_writes(trial: Trial, mode: Mode, reference: Path, step: int = 1) -> Iterator[tuple[int, list[str]]]:
     """For n = 1, 2, 3, … what is wrong after the n-th write has failed, until the work no longer comes to the n-th."""
-    number = 1
-    while True:
+    trial.fresh()
+    writes, problems = one(trial, Mode("none", 0, False), MANY, reference)
+    if problems or writes >= MANY:
+        raise RuntimeError(f"undisturbed, {trial.workload.name} is wrong: {problems}")
+    for number in range(1, writes + 1, step):
         trial.fresh()
-        calls, problems = one(trial, mode, number, reference)
-        if calls < number and not problems:
-            return
-        yield number, problems
-        number += step
+        yield number, one(trial, mode, number, reference)[1]
 
 
 def one(trial: Trial, mode: Mode, number: int, reference: Path) -> tuple[int, list[str]]:
@@ -71,4 +70,3 @@ def one(trial: Trial, mode: Mode, number: int, reference: Path) -> tuple[int, li
     if not mode.error and "error" in outcome:
         problems.append(f"half a write is no error: {outcome['error']}")
     return calls, problems + trial.problems(reference)
-

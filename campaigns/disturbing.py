@@ -69,7 +69,10 @@ class Trial:
         def act() -> None:
             self._enter("work")
             file = os.open(self.told_file, os.O_WRONLY | os.O_APPEND)
-            tell = lambda line: _written(file, line)  # noqa: E731
+
+            def tell(line: str) -> None:
+                os.write(file, line.encode() + b"\n")
+
             content: dict[str, Any] = {}
             tell("starts")
             began = time.monotonic()
@@ -140,7 +143,3 @@ class Trial:
     def _printed(self, name: str) -> str:
         path = self.arena.notes / name
         return path.read_text(errors="replace")[-1000:] if path.exists() else ""
-
-
-def _written(file: int, line: str) -> None:
-    os.write(file, line.encode() + b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import resource
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PAGE = resource.getpagesize()
+BEFORE = 60.0  # seconds
 SEAT_BELT = 2**35  # bytes of address space: parents watch the memory that is really used
 
 
@@ -33,11 +35,13 @@ class Child:
 
     seconds   that it may take
     memory    bytes that it may have
+    marker    a file that it makes when its time begins; before, it has a minute
     """
 
     act: Callable[[], None]
     seconds: float
     memory: int
+    marker: Path | None = None
     pid: int = 0
     began: float = field(default_factory=time.monotonic)
     stopped: str = ""
@@ -58,6 +62,11 @@ class Child:
         if pid:
             self._end_others()
             return Ended(seconds, usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), self.stopped)
+        if self.marker is not None:
+            if self.marker.exists():
+                self.began, self.marker = time.monotonic(), None
+            elif seconds < BEFORE:
+                return None
         if not self.stopped and (seconds > self.seconds or self._resident() > self.memory):
             self.stopped = "hang" if seconds > self.seconds else "memory"
             os.kill(self.pid, signal.SIGUSR1)  # where it is, if it tells
@@ -72,16 +81,14 @@ class Child:
 
     def kill(self) -> None:
         """It, and whatever it has started."""
-        try:
-            os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:  # it has no group of its own yet, or is gone
-            os.kill(self.pid, signal.SIGKILL)
+        for kill in (os.killpg, os.kill):  # it may have no group of its own yet
+            with contextlib.suppress(ProcessLookupError):
+                kill(self.pid, signal.SIGKILL)
+                return
 
     def _end_others(self) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
     def _resident(self) -> int:
         try:
@@ -97,7 +104,7 @@ def _live(act: Callable[[], None]) -> None:
         os.setpgid(0, 0)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + SEAT_BELT,) * 2)
+        _fasten()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         act()
         code = 0
@@ -113,8 +120,18 @@ def _live(act: Callable[[], None]) -> None:
             os._exit(code)
 
 
-def _address_space() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
+def leave(code: int) -> None:
+    """The end of a campaign: what was frozen for its children is not taken apart."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _fasten() -> None:
+    """The seat belt; a child's child has its parent's."""
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
+    if resource.getrlimit(resource.RLIMIT_AS)[1] == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_AS, (now + SEAT_BELT,) * 2)
 
 
 def ready_to_fork() -> None:
@@ -131,7 +148,7 @@ def ready_to_fork() -> None:
 
     for name in COMMANDS:
         importlib.import_module(f"rankshot.cli.{name}")
-    for name in ("rankshot.gallery.classifier", "rankshot.losses", "rankshot.ranking", "sqlite3"):
+    for name in ("rankshot.gallery.classifier", "rankshot.losses", "rankshot.ranking", "sqlite3", "torch._dynamo"):
         importlib.import_module(name)
     Image.init()
     gc.collect()

@@ -11,7 +11,6 @@ import json
 import os
 import random
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,15 +18,16 @@ from typing import Any
 
 from .arena import Arena, room
 from .case import CASE, Case, Kind, copy
-from .forks import Child, Ended, ready_to_fork
+from .forks import Child, Ended, leave, ready_to_fork
 from .judging import MEMORY, SECONDS, Failure, Good, judged
 from .progress import STATE, Tally, summary
-from .turns import in_turns, stop_politely
 from .trying import attempt, events_of, outcome_of, said_by
+from .turns import in_turns, stop_politely
 
 ROOT = Path(__file__).parent.parent
 FOLDER, RESULTS = Path("runs/campaigns/fuzz"), ROOT / "results" / "campaigns" / "fuzz.json"
 INPUTS, WORKERS = 10_000, 2
+CHECKED = 1000  # inputs, from which on all good ones are tried first
 KEPT = 3  # inputs of one cause
 MAKING = 60.0  # seconds, for the good folders
 Call = Callable[[int], str]
@@ -46,6 +46,8 @@ class Campaign:
         self.room = room()
         self.goods = self.room / "goods" / "work"
         self.arenas = [Arena(self.room / f"arena-{number}") for number in range(WORKERS)]
+        self.spare = Arena(self.room / "spare")
+        self.least = 0  # bytes that any command takes
         self.good: dict[tuple[str, str], Good] = {}
         folder.mkdir(parents=True, exist_ok=True)
         self.tally = Tally.read(folder, seed)
@@ -69,12 +71,21 @@ class Campaign:
 
         if Child(make, MAKING, 2**34).start().wait().code:
             raise RuntimeError(f"the good folders cannot be made: {log} tells why")
+        self.least = self._good(self.kinds[0], self.kinds[0].families[0]).peak
+
+    def check_goods(self) -> None:
+        """Every good input works: else the campaign would try nothing."""
         for kind in self.kinds:
             for family in kind.families:
-                self.good[kind.name, family] = self._good(kind, family)
+                self.good_of(kind.name, family)
+
+    def good_of(self, kind: str, family: str) -> Good:
+        if (kind, family) not in self.good:
+            self.good[kind, family] = self._good(next(each for each in self.kinds if each.name == kind), family)
+        return self.good[kind, family]
 
     def _good(self, kind: Kind, family: str) -> Good:
-        arena = self.arenas[0]
+        arena = self.spare
         arena.clear()
 
         def act() -> None:
@@ -101,11 +112,11 @@ class Campaign:
             case.write(arena.notes)
             attempt(case, arena, self.call)
 
-        return Child(act, SECONDS + 0.5, self._most_memory()).start()
+        return Child(act, SECONDS, self._most_memory(), arena.notes / CASE).start()
 
     def _most_memory(self) -> int:
         """At which a child is ended: some more than counts."""
-        return max(each.peak for each in self.good.values()) + 2 * MEMORY
+        return 2 * self.least + 2 * MEMORY
 
     def run(self, numbers: Iterable[int], seconds: float, told: Callable[[str], None]) -> None:
         began, before = time.monotonic(), self.tally.seconds
@@ -122,7 +133,7 @@ class Campaign:
 
     def _done(self, number: int, place: int, ended: Ended) -> Child | None:
         arena = self.arenas[place]
-        if not (arena.notes / CASE).exists() and not ended.stopped:
+        if not (arena.notes / CASE).exists():
             raise RuntimeError(f"input {number} of seed {self.seed} cannot be made: the campaign itself is at fault")
         case, failures = self._judged(arena, ended)
         if any(each.kind == "hang" for each in failures) and number not in self.twice:
@@ -136,10 +147,13 @@ class Campaign:
 
     def _judged(self, arena: Arena, ended: Ended) -> tuple[Case, list[Failure]]:
         case, _ = Case.read(arena.notes)
-        good = self.good.get((case.kind, case.family))
-        if good is not None:
-            self.tally.peak = max(self.tally.peak, ended.peak - good.peak if not case.asks else 0)
-        return case, judged(case, ended, outcome_of(arena), events_of(arena), arena.touched(), good, said_by(arena)["stack"])
+        is_large = ended.peak > self.least + MEMORY or ended.peak - self.least > self.tally.peak
+        good = self.good_of(case.kind, case.family) if case.probe is not None or is_large else None
+        if good is not None and not case.asks:
+            self.tally.peak = max(self.tally.peak, ended.peak - good.peak)
+        return case, judged(
+            case, ended, outcome_of(arena), events_of(arena), arena.touched(), good, said_by(arena)["stack"]
+        )
 
     def _keep(self, number: int, case: Case, arena: Arena, failures: list[Failure]) -> None:
         """What is needed to try it again: by its number and seed, or from its files where the campaign has changed."""
@@ -147,7 +161,10 @@ class Campaign:
         if place.exists():
             return
         place.mkdir(parents=True)
-        told: dict[str, Any] = {"failures": [vars(each) for each in failures], "outcome": outcome_of(arena) or said_by(arena)}
+        told: dict[str, Any] = {
+            "failures": [vars(each) for each in failures],
+            "outcome": outcome_of(arena) or said_by(arena),
+        }
         case.write(place, number=number, seed=self.seed, arena=str(arena.folder), **told)
 
         def again() -> None:  # made anew, since trying it may have changed it
@@ -168,9 +185,8 @@ def try_again(campaign: Campaign, place: Path) -> list[Failure]:
         def act() -> None:
             attempt(case, arena, campaign.call)
 
-        ended = Child(act, SECONDS + 0.5, campaign._most_memory()).start().wait()
-        good = campaign.good.get((case.kind, case.family))
-        outcome = outcome_of(arena)
+        ended = Child(act, SECONDS, campaign._most_memory()).start().wait()
+        good, outcome = campaign.good_of(case.kind, case.family), outcome_of(arena)
         print(json.dumps(outcome or said_by(arena), indent=1))
         return judged(case, ended, outcome, events_of(arena), arena.touched(), good, said_by(arena)["stack"])
     finally:
@@ -214,6 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             failures = try_again(campaign, options.again)
             print("\n".join(f"{each.kind}: {each.cause}\n{each.detail}" for each in failures) or "all is well")
             return 1 if failures else 0
+        if options.inputs >= CHECKED:
+            campaign.check_goods()
         campaign.run(range(options.inputs), options.seconds, lambda line: print(line, flush=True))
         tally = campaign.tally
         is_whole = tally.next >= options.inputs
@@ -231,4 +249,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(main())

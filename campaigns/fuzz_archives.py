@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from .archives import entries, hostile_tar, hostile_zip, zipped
+from .archives import entries
 from .arena import Arena
 from .case import Case, bring
 from .mutations import ODD_TEXTS, changed_bytes, other_file
+from .tars import hostile_tar
+from .zips import hostile_zip, zipped
 
 STEPS = {
     "own": [["data", "prepare", "{file}", "--size", "8"], ["data", "list"]],
@@ -23,7 +25,7 @@ class Archives:
     """A hostile archive or csv file."""
 
     name, share = "archives", 16
-    families = ("own", "csv")
+    families: tuple[str, ...] = ("own", "csv")
 
     def make(self, chance: random.Random, arena: Arena, goods: Path) -> Case:
         family = chance.choices(list(STEPS), (12, 1, 1, 1, 4))[0]
@@ -44,7 +46,9 @@ class Archives:
     def good(self, family: str, arena: Arena, goods: Path) -> Case:
         if family == "csv":
             bring(goods, arena, "pictures")
-            (arena.work / "t.csv").write_text("path,label\n" + "".join(f"pictures/c{n}/{k}.png,c{n}\n" for n in range(6) for k in (0, 1)))
+            (arena.work / "t.csv").write_text(
+                "path,label\n" + "".join(f"pictures/c{n}/{k}.png,c{n}\n" for n in range(6) for k in (0, 1))
+            )
             return Case(self.name, "good", [["data", "prepare", "t.csv", "--size", "8"]])
         (arena.work / "good.zip").write_bytes(zipped(entries(random.Random(0))))
         return Case(self.name, "good", [["data", "prepare", "good.zip", "--size", "8"], ["data", "list"]])
@@ -53,7 +57,16 @@ class Archives:
         """path,label[,split], with something odd in a line."""
         bring(goods, arena, "pictures")
         lines = [[f"pictures/c{n}/{k}.png", f"c{n}"] for n in range(6) for k in range(2)]
-        odd = (*ODD_TEXTS, "../canary/picture.png", str(arena.canary / "picture.png"), "/dev/zero", '"', "x,y,z", "pictures", "A" * 200_000)
+        odd = (
+            *ODD_TEXTS,
+            "../canary/picture.png",
+            str(arena.canary / "picture.png"),
+            "/dev/zero",
+            '"',
+            "x,y,z",
+            "pictures",
+            "A" * 200_000,
+        )
         for _ in range(chance.choice((1, 2))):
             lines[chance.randrange(len(lines))][chance.randrange(2)] = chance.choice(odd)
         header = chance.choice(("path,label", "path,label", "path,label,split", "label,path", "", "path,label,label"))

@@ -33,14 +33,25 @@ HOSTILE_SQL = (
     "create virtual table f using fts5(x)",
     "attach '{canary}/made.sqlite' as outside",
 )
-VALUES = ("null", "'x'", "-1", "9223372036854775807", "1e308", "x'00ff'", "''", "zeroblob(100000000)", "'[' || char(0)", "0")
+VALUES = (
+    "null",
+    "'x'",
+    "-1",
+    "9223372036854775807",
+    "1e308",
+    "x'00ff'",
+    "''",
+    "zeroblob(100000000)",
+    "'[' || char(0)",
+    "0",
+)
 
 
 class Galleries:
     """One file of a gallery changed, and a command that opens it."""
 
     name, share = "galleries", 14
-    families = ("info", "search", "add", "delete", "rescue")
+    families: tuple[str, ...] = ("info", "search", "add", "delete", "rescue")
 
     def make(self, chance: random.Random, arena: Arena, goods: Path) -> Case:
         data = settle(arena, goods)
@@ -68,7 +79,9 @@ class Galleries:
         """A file that was not there, or the folder is a link."""
         names = [each.name for each in folder.iterdir()]
         name = chance.choice(names)
-        beside = chance.choice((f".{name}.partial", f"{name}-wal", f"{name}-shm", f"{name}-journal", "x", ".lock", f"{name}.tmp"))
+        beside = chance.choice(
+            (f".{name}.partial", f"{name}-wal", f"{name}-shm", f"{name}-journal", "x", ".lock", f"{name}.tmp")
+        )
         path = folder / beside
         if path.exists() or path.is_symlink():
             path.unlink()
@@ -94,7 +107,11 @@ def _with_sql(path: Path, chance: random.Random, arena: Arena) -> str:
         tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
         table = chance.choice(tables or ["x"])
         columns = [row[1] for row in database.execute(f'pragma table_info("{table}")')]
-        filled = {"{table}": f'"{table}"', "{column}": f'"{chance.choice(columns or ["x"])}"', "{value}": chance.choice(VALUES)}
+        filled = {
+            "{table}": f'"{table}"',
+            "{column}": f'"{chance.choice(columns or ["x"])}"',
+            "{value}": chance.choice(VALUES),
+        }
         statement = chance.choice(HOSTILE_SQL).replace("{canary}", str(arena.work))
         for name, value in filled.items():
             statement = statement.replace(name, value)

@@ -14,12 +14,16 @@ from .pictures import hostile
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".webp", ".jp2", ".ppm", ".PNG")
 NAMES: tuple[bytes, ...] = (
-    b"b", b"b", b"b", b"b", b"b", b"b", b"b\x1b[31m", b"b\nrankshot: fine", b"\xff\xfe", "é🐈\u202e".encode(), b"-k", b"b" * 200, b" ", b"'\"`$(x)",
+    b"b", b"b", b"b", b"b", b"b", b"b", b"b\x1b[31m", b"b\nrankshot: fine", b"\xff\xfe", "é🐈\u202e".encode(), b"-k",
+    b"b" * 200, b" ", b"'\"`$(x)",
 )  # fmt: skip
 GOOD = "good.png"
 STEPS = {
     "classify": [["classify", GOOD, "x", "--support", "pictures", "--model", "run", "--format", "json"]],
-    "gallery add": [["gallery", "add", "g", GOOD, "x", "--model", "run"], ["search", GOOD, "--gallery", "g", "--json", "-k", "1"]],
+    "gallery add": [
+        ["gallery", "add", "g", GOOD, "x", "--model", "run"],
+        ["search", GOOD, "--gallery", "g", "--json", "-k", "1"],
+    ],
     "search": [["search", "x", "--gallery", "gallery", "--sheet", "sheet.png"]],
     "support": [["classify", GOOD, "--support", "x", "--model", "run", "--format", "json"]],
     "data prepare": [["data", "prepare", "pictures", "--size", "8"], ["data", "verify"]],
@@ -52,7 +56,9 @@ class Images:
         folder, steps = self._settle(family, arena, goods)
         bring(goods, arena, "gallery")
         picture(3, 1).save(folder / "fine.png")
-        return Case(self.name, "good", [["pictures/c1/1.png" if e == "x" and family == "search" else e for e in s] for s in steps])
+        return Case(
+            self.name, "good", [["pictures/c1/1.png" if e == "x" and family == "search" else e for e in s] for s in steps]
+        )
 
     def _settle(self, family: str, arena: Arena, goods: Path) -> tuple[Path, list[list[str]]]:
         """Where the hostile file goes."""

@@ -18,8 +18,8 @@ BASE: dict[str, list[str]] = {
     "data list": ["data", "list"],
     "data verify": ["data", "verify"],
     "data show": ["data", "show", "{data}", "-o", "sheet.png"],
-    "train": ["train", "--data", "{data}", "--run", "new", "--updates", "2", "--filters", "8", "--validation-episodes", "2", "--batch-classes", "2",
-              "--batch-size", "6", "--log-every", "1", "--validate-every", "1"],
+    "train": ["train", "--data", "{data}", "--run", "new", "--updates", "2", "--filters", "8", "--validation-episodes", "2",
+              "--batch-classes", "2", "--batch-size", "6", "--log-every", "1", "--validate-every", "1"],
     "train again": ["train", "--run", "run", "--resume", "--updates", "5"],
     "evaluate": ["evaluate", "run", "--episodes", "2"],
     "classify": ["classify", "pictures/c1/0.png", "--support", "pictures", "--model", "run"],
@@ -31,18 +31,30 @@ BASE: dict[str, list[str]] = {
     "export": ["export", "run", "new"],
     "reproduce": ["reproduce", "omniglot", "--list", "--results", "results"],
 }  # fmt: skip
-LENGTH = {"--updates", "--episodes", "--validation-episodes", "--seconds", "--jobs", "--filters"}  # what one asks for takes its time
+LENGTH = {
+    "--updates",
+    "--episodes",
+    "--validation-episodes",
+    "--seconds",
+    "--jobs",
+    "--filters",
+}  # what one asks for takes its time
 SHORT = ("0", "-1", "1", "2", "3", "x", "", "1.5", "nan", "1e3", "-9223372036854775809", "0x2", "٣", "2_0")
 NEVER = {"--load", "--help"}  # code that is to be run, by whoever names it
 TEXTS = tuple(each for each in ODD_TEXTS if "\x00" not in each and each not in ("\ud800", "glyphs", "--help"))
 WORDS = (
-    "ap", "ndcg", "precision@0", "precision@5", "precision@999999999999999999999", "precision@-1", "precision@x", "map-ssvm", "siamese", "maml",
-    "prototypical", "nca", "trainval", "test", "val", "batch", "running", "cosine", "step", "flip", "turn", "cpu", "cuda", "bfloat16", "shot=5", "shot=x",
-    "shot=9223372036854775808", "=", "a=b", "colour=red", "json", "csv", "nearest", "prototype", "None", "True", "omniglot", "steps=0", "tasks=-1",
+    "ap", "ndcg", "precision@0", "precision@5", "precision@999999999999999999999", "precision@-1", "precision@x",
+    "map-ssvm", "siamese", "maml",
+    "prototypical", "nca", "trainval", "test", "val", "batch", "running", "cosine", "step", "flip", "turn", "cpu",
+    "cuda", "bfloat16", "shot=5", "shot=x",
+    "shot=9223372036854775808", "=", "a=b", "colour=red", "json", "csv", "nearest", "prototype", "None", "True",
+    "omniglot", "steps=0", "tasks=-1",
 )  # fmt: skip
 PATHS = (
-    "missing", "pictures", "pictures/c1/0.png", "run", "run/config.json", "run/model.safetensors", "gallery", "classifier", "begun", ".", "..", "/dev/null",
-    "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "fifo", "loop", "new/x/y", "sheet.jpg", "sheet.xyz", "out.onnx", "no.db", "x" * 300,
+    "missing", "pictures", "pictures/c1/0.png", "run", "run/config.json", "run/model.safetensors", "gallery",
+    "classifier", "begun", ".", "..", "/dev/null",
+    "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "fifo", "loop", "new/x/y", "sheet.jpg", "sheet.xyz",
+    "out.onnx", "no.db", "x" * 300,
     "http://127.0.0.1:9/x", "faiss:gallery", "faiss:f", "run/../run", "table.csv",
 )  # fmt: skip
 
@@ -57,7 +69,9 @@ class Options:
         data = self._settle(arena, goods)
         family = chance.choices(self.families, [4 if each == "train" else 1 for each in self.families])[0]
         arguments = [each.replace("{data}", data) for each in BASE[family]]
-        known = [each for each in json.loads((goods / OPTIONS).read_text())[family.removesuffix(" again")] if each not in NEVER]
+        known = [
+            each for each in json.loads((goods / OPTIONS).read_text())[family.removesuffix(" again")] if each not in NEVER
+        ]
         asks, told = False, []
         for _ in range(chance.choice((1, 1, 2, 3))):
             if known and chance.random() < 0.8:

@@ -28,7 +28,7 @@ class Tensors:
     """One file changed, and a command that reads it."""
 
     name, share = "safetensors", 12
-    families = ("evaluate", "classify", "export", "search", "init", "resume", "untrained", "kept")
+    families: tuple[str, ...] = ("evaluate", "classify", "export", "search", "init", "resume", "untrained", "kept")
 
     def make(self, chance: random.Random, arena: Arena, goods: Path) -> Case:
         data = settle(arena, goods)
@@ -65,13 +65,17 @@ def _rewritten(path: Path, chance: random.Random, arena: Arena) -> str:
     else:
         if way == "notes":
             note = chance.choice([*notes, "update", "x"])
-            notes[note] = chance.choice((*ODD_TEXTS, "x", "[1]", "-1", "1e400", "99999999999999999999999", "[" * 10000, "{}", "NaN", 7))
+            notes[note] = chance.choice(
+                (*ODD_TEXTS, "x", "[1]", "-1", "1e400", "99999999999999999999999", "[" * 10000, "{}", "NaN", 7)
+            )
             header["__metadata__"] = notes
             told = f"note {note!r} is {str(notes[note])[:30]!r}"
         elif way == "type":
             one["dtype"] = chance.choice(TYPES)
         elif way == "shape":
-            one["shape"] = chance.choice(([], [0], [2**40], [2**63], [-1], [1] * 500, one["shape"][::-1], [*one["shape"], 1], "x"))
+            one["shape"] = chance.choice(
+                ([], [0], [2**40], [2**63], [-1], [1] * 500, one["shape"][::-1], [*one["shape"], 1], "x")
+            )
         elif way == "offsets":
             one["data_offsets"] = [chance.choice((0, *NUMBERS[:18])), chance.choice((len(body), *NUMBERS[:18]))]
         elif way == "name":
@@ -79,7 +83,9 @@ def _rewritten(path: Path, chance: random.Random, arena: Arena) -> str:
         elif way == "more":
             header["more"] = {"dtype": "F32", "shape": [0], "data_offsets": [len(body), len(body)]}
         elif way == "values":
-            filling = chance.choice((b"\xff\xff\xff\xff", b"\0\0\x80\x7f", b"\0\0\xc0\x7f", b"\xff\xff\x7f\x7f", b"\0\0\0\0", b"\1\0\0\0"))
+            filling = chance.choice(
+                (b"\xff\xff\xff\xff", b"\0\0\x80\x7f", b"\0\0\xc0\x7f", b"\xff\xff\x7f\x7f", b"\0\0\0\0", b"\1\0\0\0")
+            )
             start, end = one["data_offsets"]
             body = body[:start] + (filling * len(body))[: end - start] + body[end:]
             told = f"values are {filling!r}"

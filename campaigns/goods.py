@@ -1,4 +1,4 @@
-"""Good folders that inputs are made from: small pictures, a run and one begun with it, a gallery, a classifier, prepared data.
+"""Good folders that inputs are made from: pictures, a run and one begun with it, a gallery, a classifier, prepared data.
 
 All are made by the command line and the library as they are now, in folders that refer to one another by relative names.
 """
@@ -21,7 +21,8 @@ OPTION = re.compile(r"(?:^|, |^-\w [^-]*, )(--[a-z][a-z-]*)")
 RATES = [0.01, 0.1, 0.5]
 OPTIONS = "options.json"  # command -> its options, as its help tells them
 COMMANDS = (
-    "data prepare", "data list", "data verify", "data show", "train", "evaluate", "classify", "gallery add", "gallery info", "gallery delete",
+    "data prepare", "data list", "data verify", "data show", "train", "evaluate", "classify", "gallery add",
+    "gallery info", "gallery delete",
     "gallery rescue", "search", "export", "reproduce",
 )  # fmt: skip
 SETTINGS = {

@@ -17,6 +17,7 @@ CODES = (0, 1, 2, 130, 141)
 TRACE = "Traceback (most recent call last)"
 FRAME = re.compile(r'File "[^"]*?((?:rankshot|campaigns)/[\w/]+\.py)", line \d+, in (\S+)')
 STACK_FRAME = re.compile(r'File "[^"]*?(rankshot/[\w/]+\.py)", line \d+ in (\S+)')
+NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")  # last digits depend on how many were embedded at once
 NO_MEMORY = re.compile(r"MemoryError|[Uu]nable to allocate|can't allocate memory|not enough memory")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
 
@@ -49,13 +50,13 @@ def judged(
 ) -> list[Failure]:
     """Everything that is wrong; nothing, if all is well.
 
+    good    of the same family; None: it takes too little memory to count, and its answer does not
     stack   where a child that was ended had been
     """
     found = [Failure("outside", f"{case.family}: {_kind_of(each)}", each) for each in (*touched, *events)]
-    base = good.peak if good is not None else 0
     if ended.stopped == "hang":
         return [*found, Failure("hang", f"{case.family}{_within(stack)}", f"{ended.seconds:.1f} s\n{stack[-1500:]}")]
-    if (ended.stopped == "memory" or ended.peak > base + MEMORY) and not case.asks:
+    if (ended.stopped == "memory" or (good is not None and ended.peak > good.peak + MEMORY)) and not case.asks:
         found.append(Failure("memory", f"{case.family}{_within(stack)}", f"{ended.peak / 2**30:.1f} GiB\n{stack[-1500:]}"))
     if outcome is None:
         if not (case.asks and ended.stopped == "memory"):
@@ -88,7 +89,8 @@ def _of_step(case: Case, step: dict[str, Any]) -> list[Failure]:
 def _of_answer(case: Case, step: dict[str, Any], good: Good | None) -> list[Failure]:
     if case.probe is None or good is None or step["raised"]:
         return []
-    wanted, got = ([line for line in text.splitlines() if case.probe in line] for text in (good.answer, step["out"]))
+    texts = (NUMBER.sub(lambda found: f"{float(found[0]):.3f}", text) for text in (good.answer, step["out"]))
+    wanted, got = ([line for line in text.splitlines() if case.probe in line] for text in texts)
     if got == wanted or (not case.must and (step["code"] != 0 or not got)):
         return []
     return [Failure("answer", f"{case.family}: another answer", f"wanted {wanted}, got {got}; {step['err'][-300:]}"[:1000])]

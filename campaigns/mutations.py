@@ -19,7 +19,8 @@ NUMBERS: tuple[Any, ...] = (
 )  # fmt: skip
 ODD_TEXTS = (
     "", " ", ".", "..", "/", "a\x00b", "\x1b[31mred\x1b[0m", "\ud800", "é" * 10, "\u202egnp.exe", "A" * 5000, "-", "--help",
-    "NaN", "null", "1e999", "١٢", "🐈", "../../canary/x", "glyphs", "%s%n", "{}", "\n\nrankshot: fine", "con", "'; drop table",
+    "NaN", "null", "1e999", "١٢", "🐈", "../../canary/x", "glyphs", "%s%n", "{}", "\n\nrankshot: fine", "con",
+    "'; drop table",
 )  # fmt: skip
 
 
@@ -46,7 +47,7 @@ def set_number(content: bytearray, chance: random.Random) -> str:
         return "too short"
     place = _place(content[: len(content) - size + 1], chance)
     value = chance.choice(INTERESTING) % 256**size
-    content[place : place + size] = value.to_bytes(size, chance.choice(("little", "big")))  # type: ignore[arg-type]
+    content[place : place + size] = value.to_bytes(size, chance.choice(("little", "big")))
     return f"{value} at {place}"
 
 
@@ -215,6 +216,5 @@ def packed(form: str, *values: int) -> bytes:
     sizes = {"B": 1, "H": 2, "I": 4, "Q": 8}
     order = form[0] if form[0] in "<>" else "<"
     return b"".join(
-        struct.pack(order + one, value % 256 ** sizes[one])
-        for one, value in zip(form.lstrip("<>"), values, strict=True)
+        struct.pack(order + one, value % 256 ** sizes[one]) for one, value in zip(form.lstrip("<>"), values, strict=True)
     )

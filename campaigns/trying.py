@@ -1,4 +1,4 @@
-"""A child tries one input: commands as a shell would give them, or a call of the library, and writes down what came of it."""
+"""A child tries one input, commands as a shell gives them or a call of the library, and writes down what came of it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ KEPT_OPEN: list[TextIO] = []
 def attempt(case: Case, arena: Arena, call: Callable[[int], str] | None = None) -> None:
     """All of it, in the child that this is."""
     _settle(arena)
+    Path("/proc/self/clear_refs").write_text("5")  # the most memory so far was for making the input
     steps: list[dict[str, Any]] = []
     begins = time.monotonic()
     if case.call is not None and call is not None:
@@ -90,8 +91,8 @@ def _one(arena: Arena, arguments: list[str], act: Callable[[], int]) -> dict[str
     files = [os.open(arena.notes / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "err")]
     for place, file in enumerate(files, start=1):
         os.dup2(file, place)
-    sys.stdout, sys.stderr = (
-        open(place, "w", encoding="utf-8", errors="strict" if place == 1 else "backslashreplace", closefd=False)
+    sys.stdout, sys.stderr = (  # as a shell has them
+        os.fdopen(place, "w", encoding="utf-8", errors="strict" if place == 1 else "backslashreplace", closefd=False)
         for place in (1, 2)
     )
     raised = ""

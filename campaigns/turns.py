@@ -39,8 +39,8 @@ def in_turns(
                 running[place] = (number, start(number, place))
             for place, (number, child) in list(running.items()):
                 if (ended := child.ended()) is not None:
-                    again = done(number, place, ended)
                     del running[place]
+                    again = done(number, place, ended)
                     if isinstance(again, Child):
                         running[place] = (number, again)
             if time.monotonic() - last > TELL:

@@ -82,6 +82,8 @@ class Exporting(FromNothing):
         if "exported" in told and not (place / "config.json").exists():
             return ["lost"]
         self.act(place, (), lambda _: None)
-        command("classify", beside(place, "pictures/c1/0.png"), "--support", beside(place, "pictures"), "--model", str(place))
+        command(
+            "classify", beside(place, "pictures/c1/0.png"), "--support", beside(place, "pictures"), "--model", str(place)
+        )
         same = all(digest(place / each.name) == digest(each) for each in reference.iterdir())
         return [] if same else ["other files than undisturbed"]

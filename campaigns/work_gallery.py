@@ -27,7 +27,9 @@ def vectors_of(number: int) -> Any:
 
 
 def notes_of(number: int) -> list[dict[str, Any]]:
-    return [{"from": number, "place": place, "colour": "red" if place % 2 else "blue"} for place in range(len(ids_of(number)))]
+    return [
+        {"from": number, "place": place, "colour": "red" if place % 2 else "blue"} for place in range(len(ids_of(number)))
+    ]
 
 
 def deleted_by(number: int) -> list[str]:
@@ -184,8 +186,10 @@ class Pictures(FromNothing):
             problems.append(f"lost: {again.strip()}")
         from rankshot.gallery import Gallery
 
-        one, other = ({Path(id).name + Path(id).parent.name: bits for id, bits in _content(Gallery.open(each)).items()}
-                      for each in (place, reference))
+        one, other = (
+            {Path(id).name + Path(id).parent.name: bits for id, bits in _content(Gallery.open(each)).items()}
+            for each in (place, reference)
+        )
         if one.keys() != other.keys():
             problems.append(f"{len(one)} images instead of {len(other)}")
         elif any(one[id] != other[id] for id in one):

@@ -10,8 +10,30 @@ from typing import Any
 from .case import copy
 from .workloads import FromNothing, Tell, beside, command, digest, json_in, tensors_in
 
-SHORT = ("--updates", "3", "--checkpoint-every", "1", "--validate-every", "1", "--log-every", "1", "--validation-episodes", "2")
-LONG = ("--updates", "24", "--checkpoint-every", "3", "--validate-every", "4", "--log-every", "1", "--validation-episodes", "4")
+SHORT = (
+    "--updates",
+    "3",
+    "--checkpoint-every",
+    "1",
+    "--validate-every",
+    "1",
+    "--log-every",
+    "1",
+    "--validation-episodes",
+    "2",
+)
+LONG = (
+    "--updates",
+    "24",
+    "--checkpoint-every",
+    "3",
+    "--validate-every",
+    "4",
+    "--log-every",
+    "1",
+    "--validation-episodes",
+    "4",
+)
 SMALL = ("--filters", "8", "--batch-classes", "2", "--batch-size", "6", "--device", "cpu")
 PASSES = ("date", "commit", "hardware", "torch")  # what differs between two evaluations
 
@@ -28,7 +50,9 @@ class Training(FromNothing):
 
     def act(self, place: Path, before: Sequence[str], tell: Tell) -> None:
         root = beside(place, "cache")
-        command("train", "--data", data_beside(place), "--root", root, "--run", str(place), "--resume", *SMALL, *self.settings)
+        command(
+            "train", "--data", data_beside(place), "--root", root, "--run", str(place), "--resume", *SMALL, *self.settings
+        )
         tell("trained")
 
     def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
@@ -40,7 +64,9 @@ class Training(FromNothing):
         one, other = (lines_of(each / "metrics.jsonl") for each in (place, reference))
         if one != other:
             problems.append(f"metrics.jsonl has {len(one)} lines instead of {len(other)}, or others")
-        if left := sorted(each.name for each in place.iterdir() if each.name not in {other.name for other in reference.iterdir()}):
+        if left := sorted(
+            each.name for each in place.iterdir() if each.name not in {other.name for other in reference.iterdir()}
+        ):
             problems.append(f"left behind: {left}")
         return problems
 
@@ -66,7 +92,9 @@ class Evaluation:
 
     def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
         problems = []
-        if "evaluated" in told and json_in(place / "evaluation.json", PASSES) != json_in(reference / "evaluation.json", PASSES):
+        if "evaluated" in told and json_in(place / "evaluation.json", PASSES) != json_in(
+            reference / "evaluation.json", PASSES
+        ):
             problems.append("what was measured is lost")
         self.act(place, (), lambda _: None)
         if json_in(place / "evaluation.json", PASSES) != json_in(reference / "evaluation.json", PASSES):

@@ -1,0 +1,72 @@
+"""Calls of what reads and writes folders: networks, data, training."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from .arguments import PLACES, Try, named, small
+from .goods import SETTINGS
+from .mutations import NUMBERS, ODD_TEXTS
+
+
+def network(chance: random.Random) -> Try:
+    import rankshot
+    from rankshot.models import Conv4, save_pretrained
+
+    if chance.random() < 0.4:
+        return named(rankshot.from_pretrained, chance.choice((*PLACES, None, 7, "begun")))
+    sides = small(chance), chance.choice((1, 2, 4, 0, -1, None, "x", 2.5))
+    shape = chance.choice((None, (3, 16, 16), (3, 16), (1, 2, 3), "abc", [3, 16, 16.0], (3, 0, 0)))
+    place = chance.choice((*PLACES, "new"))
+    if isinstance(sides[0], int) and sides[0] > 1000:
+        sides = 3, sides[1]
+    return f"save_pretrained(Conv4{sides}, {place[:50]!r}, {shape!r})", lambda: save_pretrained(Conv4(*sides), place, shape)  # type: ignore[arg-type]
+
+
+def loaded(chance: random.Random) -> Try:
+    from rankshot import data
+
+    name = chance.choice(
+        (
+            *(each for each in PLACES if each != "conv4-omniglot"),
+            *(each for each in ODD_TEXTS if each != "glyphs"),
+            None,
+            7,
+            Path("pictures"),
+        )
+    )
+    if chance.random() < 0.5:
+        return named(
+            data.load,
+            name,
+            chance.choice(("train", "val", "x", None, "trainval")),
+            chance.choice((None, "cache", "missing", "/dev/null", 7)),
+        )
+    options = {
+        chance.choice(("size", "channels", "seed", "invert", "x", "crop")): chance.choice((*NUMBERS, "x", None, True))
+    }
+    return named(data.prepared, name, None, **options)
+
+
+def trained(chance: random.Random) -> Try:
+    from dataclasses import fields
+
+    from rankshot.training import TrainConfig, train
+
+    name = next(each.parent.name for each in sorted(Path("cache").glob("*/manifest.json")))
+    settings: dict[str, Any] = {**SETTINGS, "data": name, "updates": 1}
+    names = [
+        each.name for each in fields(TrainConfig) if each.name not in ("updates", "validation_episodes", "filters", "data")
+    ]
+    for each in chance.sample(names, chance.choice((1, 2))):
+        settings[each] = chance.choice(
+            (*NUMBERS, *ODD_TEXTS, None, True, ["flip"], [], ["x=1"], (2, 3), 7, "siamese", "nca", "cosine")
+        )
+    if isinstance(settings.get("samples"), int) and 10**4 < settings["samples"] < 2**31:
+        settings["samples"] = 3
+    changed = {key: value for key, value in settings.items() if SETTINGS.get(key) != value}
+    return f"train(TrainConfig({changed!r}))", lambda: train(
+        TrainConfig(**settings), chance.choice(("new", "run", "")), resume=chance.random() < 0.3
+    )
