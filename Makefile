@@ -7,7 +7,7 @@ RUNS := runs/quickstart
 UPDATES := 400
 EPISODES := 1000
 
-.PHONY: setup quickstart test lint types pytest bench tables clean
+.PHONY: setup quickstart test lint types pytest bench tables fuzz crash stress clean
 
 setup: $(STAMP)
 
@@ -41,6 +41,16 @@ bench: setup quickstart
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.heap
 	$(BIN)/python -m benchmarks.run
+
+# Campaigns, at length: hostile inputs, crashes and full disks, many threads and processes. See docs/campaigns.md.
+fuzz: setup
+	$(BIN)/python -m campaigns.fuzz
+
+crash: setup
+	$(BIN)/python -m campaigns.crash
+
+stress: setup
+	$(BIN)/python -m campaigns.stress
 
 # Puts what was measured last into the documentation.
 tables: setup
