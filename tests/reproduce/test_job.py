@@ -142,7 +142,7 @@ def test_only_other_seeds_are_compared(done, tmp_path):
     ("content", "message"),
     [
         ("{}", "no record of a run"),
-        ("[]", "must hold an object"),
+        ("[]", "should be an object"),
         ("x", "JSON"),
         ('{"config": {"noise": 0.1}}', "unknown setting 'noise'"),
     ],
