@@ -1,5 +1,6 @@
 """Counting for a log."""
 
+import json
 import os
 import pty
 import subprocess
@@ -7,7 +8,32 @@ import sys
 
 import pytest
 
-from rankshot.terminal import counting, tallying
+from rankshot.terminal import counting, json_line, printable, say, tallying
+
+NASTY = "caf\u00e9 \x1b[31m\x07\x7f\x9b1m\r\n\t\u202egnp.exe\u2028\ufeff\udcff\ud800\U000e0041"
+
+
+def test_what_no_terminal_is_sent():
+    assert printable(NASTY) == (
+        "café \\x1b[31m\\x07\\x7f\\x9b1m\\r\\n\\t\\u202egnp.exe\\u2028\\ufeff\\xff\\ud800\\U000e0041"
+    )
+    assert printable("猫 😀 C:\\x") == "猫 😀 C:\\x"
+    assert printable(NASTY).encode().decode() == printable(NASTY)
+
+
+def test_lines(capsys):
+    say("a\nb", NASTY, 3)
+    assert capsys.readouterr().out == f"a\\nb\n{printable(NASTY)}\n3\n"
+
+
+def test_json_tells_exactly_what_there_is():
+    for value in (NASTY, {NASTY: [NASTY, 1.5, None]}):
+        for encoding in (None, "utf-8", "UTF8", "latin-1", "ascii"):
+            line = json_line(value, encoding)
+            assert json.loads(line) == value
+            assert line.isprintable()
+            assert ("é" in line) == (encoding in (None, "utf-8", "UTF8"))
+            assert line.encode(encoding or "utf-8")
 
 
 def test_plain_lines(capsys):

@@ -100,6 +100,22 @@ def test_a_stream_goes_on_where_it_stands(folder, rankshot):
     assert (folder / "out.csv").read_text().splitlines() == [*lines, *lines[1:3]]
 
 
+@pytest.mark.parametrize(
+    "locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"}], ids=str
+)
+def test_any_name_in_any_locale(folder, rankshot, locale):
+    """What is piped has the bytes of the names; what a person sees has nothing that a terminal would obey."""
+    name = b"new/\xff caf\xc3\xa9\x1b[31m.png"
+    os.rename(folder / "new" / "red" / "3.png", name)
+    os.rename(folder / "support" / "red", os.fsdecode(b"support/r\xe9d"))
+    (folder / "new" / os.fsdecode(b"broken\x1b[5m\xff.png")).write_bytes(b"nothing")
+    command = rankshot("classify", "new", "--support", "support", "--model", "conv4-cub")
+    done = subprocess.run(command, capture_output=True, env={**os.environ, **locale}, check=False)
+    assert done.returncode == 1
+    assert name + b",r\xe9d," in done.stdout
+    assert done.stderr == b"rankshot: new/broken\\x1b[5m\\xff.png: no image, or of an unknown kind\n"
+
+
 def test_none_of_these_and_what_cannot_be_read(folder, capsys):
     random = np.random.default_rng(1)
     Image.fromarray(random.integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(folder / "new" / "noise.png")

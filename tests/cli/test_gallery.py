@@ -1,6 +1,9 @@
 """Galleries from the shell: add, look, search, delete, rescue."""
 
 import json
+import os
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -80,6 +83,39 @@ def test_damage(folder, capsys, monkeypatch):
     told = capsys.readouterr()
     assert "new: 8 images" in told.out
     assert "images 0 to 3 are damaged" in told.err
+
+
+def test_names_that_are_no_text(folder, capsys, monkeypatch):
+    """Bytes that are not UTF-8, and what a terminal would obey."""
+    monkeypatch.chdir(folder)
+    names = [os.fsdecode(b"nasty/\xff\xfe.jpg"), "nasty/\x1b[31mred.jpg", "nasty/\u202egnp.jpg", "nasty/a\nb.jpg"]
+    (folder / "nasty").mkdir()
+    for name in names:
+        shutil.copy(folder / "pictures" / "red" / "1.jpg", name)
+    Path(os.fsdecode(b"nasty/broken\x1b[5m\xff.jpg")).write_bytes(b"nothing")
+    command = ["gallery", "add", "g", "nasty", "--model", "conv4-cub", "--metadata", "kind=\x1b[1m"]
+    assert main(command) == 1
+    told = capsys.readouterr()
+    assert "4 added, 0 there already, 1 unreadable" in told.out
+    assert "nasty/broken\\x1b[5m\\xff.jpg: no image" in told.err
+    sheet = os.fsdecode(b"sheet\xff.png")
+    assert main(["search", names[0], "--gallery", "g", "--sheet", sheet]) == 0
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    assert len(lines) == 4
+    assert any("nasty/\\xff\\xfe.jpg" in line for line in lines)
+    assert all(line.isprintable() for line in lines)
+    assert Path(sheet).is_file()
+    assert main(["search", names[0], "--gallery", "g", "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {json.loads(line)["id"] for line in lines} == set(names)
+    assert all(line.isprintable() for line in lines)
+    printed = next(line for line in lines if "udcff" in line).split('"id": ')[1].split(', "similarity"')[0]
+    assert main(["gallery", "delete", "g", printed, json.dumps(names[1])[1:-1], names[2]]) == 0
+    assert "3 deleted; 1 in all" in capsys.readouterr().out
+    assert main(["gallery", "delete", "g", names[1]]) == 1
+    assert "there is no 'nasty/\\x1b[31mred.jpg'" in capsys.readouterr().err
+    assert main(["gallery", "info", "g"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,12 @@
 """The door of the command line."""
 
+import logging
 import subprocess
+import sys
+import warnings
 
 import pytest
+import torch
 
 import rankshot as package
 from rankshot.cli import main as cli
@@ -80,6 +84,68 @@ def test_errors_of_use_are_one_line(monkeypatch, capsys, error, message, code):
     monkeypatch.setattr("importlib.import_module", fail)
     assert main(["train"]) == code
     assert capsys.readouterr().err == message
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda: torch.empty(2**45),
+        lambda: torch.empty(2**62),
+        lambda: torch.nn.Linear(2**25, 2**25),
+        lambda: bytearray(2**62),
+    ],
+)
+def test_more_memory_than_there_is(monkeypatch, capsys, take):
+    monkeypatch.setattr("importlib.import_module", lambda name: take())
+    assert main(["train"]) == 1
+    assert capsys.readouterr().err == f"rankshot: {cli.MEMORY}\n"
+
+
+@pytest.mark.parametrize(
+    "told", ["CUDA error: out of memory", "std::bad_alloc", "CUBLAS_STATUS_ALLOC_FAILED", "can't start new thread"]
+)
+def test_how_else_it_is_told(monkeypatch, capsys, told):
+    def fail(name):
+        raise RuntimeError(told)
+
+    monkeypatch.setattr("importlib.import_module", fail)
+    assert main(["train"]) == 1
+    assert capsys.readouterr().err == f"rankshot: {cli.MEMORY}\n"
+
+
+def test_advice_has_lines_of_its_own(monkeypatch, capsys):
+    def fail(name):
+        error = ValueError("x\ny\x1b[31m" + "z" * 10_000)
+        error.add_note("do this\nthen that")
+        raise error
+
+    monkeypatch.setattr("importlib.import_module", fail)
+    assert main(["train"]) == 1
+    first, *more = capsys.readouterr().err.splitlines()
+    assert first.startswith("rankshot: x\\ny\\x1b[31mzzz")
+    assert len(first) < 2100
+    assert more == ["do this", "then that"]
+
+
+def test_logs_and_warnings_are_lines_too(monkeypatch, capsys):
+    def tell(name):
+        logging.getLogger("rankshot.x").info("read %s", "a\x1b[31m\nb")
+        warnings.warn("old \x1b[31m", stacklevel=1)
+        raise ValueError("so")
+
+    monkeypatch.setattr("importlib.import_module", tell)
+    handler = logging.StreamHandler()  # on standard error as it is now
+    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
+    monkeypatch.setattr(warnings, "showwarning", lambda *told: sys.stderr.write(warnings.formatwarning(*told)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["train"]) == 1
+    assert capsys.readouterr().err == "read a\\x1b[31m\\nb\nrankshot: old \\x1b[31m\nrankshot: so\n"
+
+
+def test_no_arguments_at_all(capsys):
+    assert main([]) == 0
+    assert "usage: rankshot COMMAND" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, RuntimeError])

@@ -120,15 +120,19 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
 
 def ended(code: int) -> int:
     """Once everything is written that was printed: what goes wrong when Python itself ends, nobody can tell of."""
-    from .streams import give_up_output
+    from .streams import give_up
 
+    try:
+        sys.stderr.flush()
+    except OSError:
+        give_up(sys.stderr)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        give_up_output()
+        give_up(sys.stdout)
         return code or GONE
     except OSError as error:
-        give_up_output()
+        give_up(sys.stdout)
         return code or failed(*describe(error))
     return code
 
@@ -169,9 +173,11 @@ def failed(message: str, *more: str) -> int:
 
 def say_aside(*lines: str) -> None:
     """On standard error, if anybody is there."""
-    from contextlib import suppress
-
     from rankshot.terminal import say
 
-    with suppress(OSError):
+    from .streams import give_up
+
+    try:
         say(*lines, stream=sys.stderr)
+    except OSError:
+        give_up(sys.stderr)

@@ -37,11 +37,11 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def give_up_output() -> None:
+def give_up(stream: TextIO) -> None:
     """Whoever read it has gone, or it has no room: what is left of it is not tried again when Python ends."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
