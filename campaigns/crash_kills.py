@@ -7,10 +7,8 @@ import time
 from pathlib import Path
 
 from .disturbing import Trial
-from .workloads import Workload
 
 MOST = 5  # attempts for one kill: some work is done before its time
-EACH = ("gallery of vectors",)  # whose check leaves them as they are, so that more can follow
 
 
 def killed(trial: Trial, kills: int, seconds: float, chance: random.Random, reference: Path) -> tuple[int, list[str]]:
@@ -31,14 +29,10 @@ def killed(trial: Trial, kills: int, seconds: float, chance: random.Random, refe
         if not was_killed and "done" not in trial.outcome(ended):
             return count, [f"undisturbed, it fails: {trial.outcome(ended)}"]
         is_last = count == kills
-        if (is_last or not was_killed or is_checked_each_time(trial.workload)) and (problems := trial.problems(reference)):
+        if (is_last or not was_killed or trial.workload.is_endless) and (problems := trial.problems(reference)):
             return count, problems
         if is_last:
             break
         if not was_killed:  # it was done before its time
             trial.fresh()
     return count, []
-
-
-def is_checked_each_time(workload: Workload) -> bool:
-    return workload.name.startswith(EACH)

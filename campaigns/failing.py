@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 SOURCE = Path(__file__).with_name("failing.c")
@@ -23,13 +24,14 @@ def why_not() -> str | None:
     return None
 
 
-def begin_anew_with_it(module: str, arguments: list[str]) -> None:
-    """This very process again, with the library; returns where that is so already, or cannot be."""
+def begin_anew_with_it(arguments: Sequence[str]) -> None:
+    """Python with these arguments in the place of this process, with the library; returns where that is so already, or
+    cannot be."""
     if TOLD in os.environ or why_not() is not None:
         return
     library = compiled()
     environment = {**os.environ, TOLD: str(library), "LD_PRELOAD": str(library)}
-    os.execve(sys.executable, [sys.executable, "-m", module, *arguments], environment)
+    os.execve(sys.executable, [sys.executable, *arguments], environment)
 
 
 def compiled() -> Path:

@@ -6,9 +6,7 @@ runs/campaigns/fuzz/failed, and `--again FOLDER` tries one of them once more. Ex
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import shutil
 import time
@@ -18,18 +16,23 @@ from typing import Any
 
 from .arena import Arena, room
 from .case import CASE, Case, Kind, copy
+from .conduct import MAKING, concluded, goods_in, parser
 from .forks import Child, Ended, leave, ready_to_fork
+from .fuzz_archives import Archives
+from .fuzz_calls import Calls, call
+from .fuzz_galleries import Galleries
+from .fuzz_images import Images
+from .fuzz_json import Json
+from .fuzz_options import Options
+from .fuzz_tensors import Tensors
 from .judging import MEMORY, SECONDS, Failure, Good, judged
-from .progress import STATE, Tally, summary
+from .progress import Tally
 from .trying import attempt, events_of, outcome_of, said_by
 from .turns import in_turns, stop_politely
 
-ROOT = Path(__file__).parent.parent
-FOLDER, RESULTS = Path("runs/campaigns/fuzz"), ROOT / "results" / "campaigns" / "fuzz.json"
 INPUTS, WORKERS = 10_000, 2
 CHECKED = 1000  # inputs, from which on all good ones are tried first
 KEPT = 3  # inputs of one cause
-MAKING = 60.0  # seconds, for the good folders
 Call = Callable[[int], str]
 
 
@@ -44,7 +47,7 @@ class Campaign:
     def __init__(self, kinds: Sequence[Kind], seed: int, folder: Path, call: Call | None = None) -> None:
         self.kinds, self.seed, self.folder, self.call = kinds, seed, folder, call
         self.room = room()
-        self.goods = self.room / "goods" / "work"
+        self.goods = self.room
         self.arenas = [Arena(self.room / f"arena-{number}") for number in range(WORKERS)]
         self.spare = Arena(self.room / "spare")
         self.least = 0  # bytes that any command takes
@@ -58,19 +61,7 @@ class Campaign:
 
     def prepare(self) -> None:
         """The good folders, and what good inputs take."""
-        from .goods import make_goods
-
-        arena = Arena(self.goods.parent)
-        log = self.folder / "goods.log"
-
-        def make() -> None:
-            with log.open("w") as file:
-                os.dup2(file.fileno(), 1)
-                os.dup2(file.fileno(), 2)
-            make_goods(arena.work, arena.environment())
-
-        if Child(make, MAKING, 2**34).start().wait().code:
-            raise RuntimeError(f"the good folders cannot be made: {log} tells why")
+        self.goods = goods_in(self.room / "goods", self.folder / "goods.log")
         self.least = self._good(self.kinds[0], self.kinds[0].families[0]).peak
 
     def check_goods(self) -> None:
@@ -194,35 +185,18 @@ def try_again(campaign: Campaign, place: Path) -> list[Failure]:
 
 
 def all_kinds() -> list[Kind]:
-    from .fuzz_archives import Archives
-    from .fuzz_calls import Calls
-    from .fuzz_galleries import Galleries
-    from .fuzz_images import Images
-    from .fuzz_json import Json
-    from .fuzz_options import Options
-    from .fuzz_tensors import Tensors
-
     return [Images(), Archives(), Json(), Tensors(), Galleries(), Options(), Calls()]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m campaigns.fuzz", description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--inputs", type=int, default=INPUTS, help="how many")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no input after so many")
-    parser.add_argument("--kinds", nargs="*", help="only these")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="of the state and of inputs that failed")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="json to write")
-    parser.add_argument("--fresh", action="store_true", help="forget where it was stopped")
-    parser.add_argument("--again", type=Path, help="an input that failed, once more")
-    options = parser.parse_args(arguments)
+    made = parser("fuzz", __doc__, INPUTS, "inputs")
+    made.add_argument("--kinds", nargs="*", help="only these")
+    options = made.parse_args(arguments)
     ready_to_fork()
     stop_politely()
     kinds = [each for each in all_kinds() if not options.kinds or each.name in options.kinds]
     if options.fresh and options.again is None:
         shutil.rmtree(options.folder, ignore_errors=True)
-    from .fuzz_calls import call
-
     campaign = Campaign(kinds, options.seed, options.folder.resolve(), call)
     try:
         campaign.prepare()
@@ -233,17 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.inputs >= CHECKED:
             campaign.check_goods()
         campaign.run(range(options.inputs), options.seconds, lambda line: print(line, flush=True))
-        tally = campaign.tally
-        is_whole = tally.next >= options.inputs
-        print(summary(tally) + ("" if is_whole else "\nnot all yet: the same command goes on"))
-        from benchmarks.measure import circumstances
-
-        options.results.parent.mkdir(parents=True, exist_ok=True)
-        content = {**circumstances(options.seed), **tally.told(), "whole": is_whole}
-        options.results.write_text(json.dumps(content, indent=1) + "\n")
-        if is_whole:
-            (campaign.folder / STATE).unlink(missing_ok=True)
-        return 1 if tally.found else 0
+        return concluded(campaign.tally, campaign.folder, options.results, campaign.tally.next >= options.inputs)
     finally:
         campaign.close()
 

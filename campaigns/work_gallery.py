@@ -47,6 +47,7 @@ class Vectors(FromNothing):
 
     def __init__(self, length: int | None, kind: str = "") -> None:
         self.length, self.kind = length, kind
+        self.is_endless = length is None
         self.name = f"gallery of vectors {kind}".strip() + (f", {length} changes" if length else "")
 
     def act(self, place: Path, before: Sequence[str], tell: Tell) -> None:

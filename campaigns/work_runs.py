@@ -80,7 +80,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 class Evaluation:
     """`rankshot evaluate` of a run that was copied there; the run stays as it is."""
 
-    name, room = "evaluation", 400_000
+    name, room, is_endless = "evaluation", 400_000, False
     unchanged = ("model.safetensors", "config.json", "metrics.jsonl")
 
     def ready(self, place: Path) -> None:

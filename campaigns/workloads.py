@@ -21,11 +21,13 @@ class Disturbed(Exception):
 class Workload(Protocol):
     """One piece of work in a folder of its own, `place`, whose parent holds what it works on.
 
-    room   bytes on the disk that it takes, about
+    room         bytes on the disk that it takes, about
+    is_endless   it goes on until it is stopped; its check leaves what it finds as it is, so that more can follow
     """
 
     name: str
     room: int
+    is_endless: bool
 
     def ready(self, place: Path) -> None:
         """What must be there before: nothing disturbs this."""
@@ -45,7 +47,9 @@ class Workload(Protocol):
 
 
 class FromNothing:
-    """Work that finds nothing in its place."""
+    """Work that finds nothing in its place, and ends."""
+
+    is_endless = False
 
     def ready(self, place: Path) -> None:
         """Nothing is needed."""
