@@ -1,6 +1,7 @@
 """Image files to test with."""
 
 import io
+import os
 
 import numpy as np
 from PIL import Image
@@ -31,3 +32,23 @@ def class_folders(root, classes=6, per_class=4, kind="png"):
         for number in range(per_class):
             write(root / f"c{label}" / f"{number}.{kind}", seed=100 * label + number)
     return root
+
+
+def deep_folder(root, depth=1200):
+    """Folders within each other, deeper than Python can go, with an image in the last of them; it takes them away again."""
+    here = os.getcwd()
+    root.mkdir()
+    try:
+        os.chdir(root)
+        for _ in range(depth):
+            os.mkdir("a")
+            os.chdir("a")
+        with open("x.png", "wb"):
+            pass
+        yield root
+        for _ in range(depth):
+            for name in os.listdir():
+                os.rmdir(name) if os.path.isdir(name) else os.unlink(name)
+            os.chdir("..")
+    finally:
+        os.chdir(here)

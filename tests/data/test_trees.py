@@ -3,10 +3,12 @@
 import io
 import os
 import tarfile
+import time
 import zipfile
 
 import pytest
 
+from pictures import deep_folder
 from rankshot.data import trees
 from rankshot.data.trees import open_tree
 
@@ -180,3 +182,28 @@ def test_a_file_that_disappears(tmp_path):
     (tmp_path / "1.png").unlink()
     ((_, content),) = tree.read(["1.png"])
     assert isinstance(content, FileNotFoundError)
+
+
+@pytest.fixture
+def deep(tmp_path):
+    yield from deep_folder(tmp_path / "deep")
+
+
+def test_folders_deeper_than_python_can_go(deep):
+    (name,) = open_tree(deep).names()
+    assert name == "a/" * 1200 + "x.png"
+
+
+def test_links_that_fan_out(tmp_path):
+    """Two in each of forty folders that lead to the next are a billion ways to the last."""
+    for number in range(41):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / f"{number}.png").write_bytes(b"")
+    for number in range(40):
+        for name in "ab":
+            (tmp_path / str(number) / name).symlink_to(tmp_path / str(number + 1))
+    began = time.monotonic()
+    tree = open_tree(tmp_path / "0")
+    assert "0.png" in tree.names()
+    assert time.monotonic() - began < 5
+    assert "a folder that too many links lead to" in tree.damaged.values()

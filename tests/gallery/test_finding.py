@@ -2,6 +2,7 @@
 
 import pytest
 
+from pictures import deep_folder
 from rankshot.gallery.finding import examples, image_files
 
 
@@ -29,3 +30,12 @@ def test_examples(folder):
         examples(folder / "empty")
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         examples(folder / "nowhere")
+
+
+@pytest.fixture
+def deep(tmp_path):
+    yield from deep_folder(tmp_path / "deep")
+
+
+def test_folders_deeper_than_python_can_go(deep):
+    assert [path.name for path in image_files([deep])] == ["x.png"]

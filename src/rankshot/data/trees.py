@@ -22,7 +22,8 @@ from .unpacking import PART, Unpacked, check_budget, check_directory, looks_like
 NOT_OURS = ("__MACOSX/",)  # what other programs leave in archives
 ENCRYPTED, LOCAL_HEADER = 1, 30  # of a zip: a flag, and the bytes before an entry
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, LookupError, struct.error, OSError)
-TAR_ERRORS = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError, OSError)
+TAR_ERRORS = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, ValueError, LookupError, OverflowError, OSError)
+MOST_TIMES = 100  # a folder is entered by links: two in each of thirty that lead to the next are a billion ways
 
 
 class Tree(Protocol):
@@ -92,26 +93,38 @@ class FolderTree:
         self.damaged: dict[str, str] = {}
 
     def names(self) -> list[str]:
-        return sorted(self._walk(self.path, "", ()))
+        return sorted(self._walk())
 
-    def _walk(self, folder: Path, prefix: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
-        status = folder.stat()
-        here = (status.st_dev, status.st_ino)
-        if here in above:
-            self.damaged[prefix.rstrip("/")] = "a link that leads back into its own folder"
-            return
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                name = prefix + entry.name
-                if entry.name.startswith("."):
+    def _walk(self) -> Iterator[str]:
+        """Without recursion: folders may lie deeper within each other than Python can go."""
+        waiting: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(os.fspath(self.path), "", ())]
+        entered: Counter[tuple[int, int]] = Counter()
+        while waiting:
+            folder, prefix, above = waiting.pop()
+            try:
+                status = os.stat(folder)
+                here = (status.st_dev, status.st_ino)
+                entered[here] += 1
+                if here in above or entered[here] > MOST_TIMES:
+                    loops = "a link that leads back into its own folder"
+                    self.damaged[prefix.rstrip("/")] = loops if here in above else "a folder that too many links lead to"
                     continue
+                with os.scandir(folder) as entries:
+                    found = [entry for entry in entries if not entry.name.startswith(".")]
+            except OSError as error:
+                if not prefix:
+                    raise
+                self.damaged[prefix.rstrip("/")] = error.strerror or str(error)
+                continue
+            for entry in found:
+                name = prefix + entry.name
                 try:
                     entry.stat()
                 except OSError as error:
                     self.damaged[name] = error.strerror or str(error)
                     continue
                 if entry.is_dir():
-                    yield from self._walk(Path(entry.path), name + "/", (*above, here))
+                    waiting.append((entry.path, name + "/", (*above, here)))
                 elif entry.is_file():
                     yield name
                 else:
@@ -201,7 +214,7 @@ class TarTree:
         """Each plain file, and what reads it, before the next is asked for."""
         try:
             with Unpacked(self.path) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
-                while (member := archive.next()) is not None:
+                while (member := stream.next_of(archive)) is not None:
                     archive.members.clear()  # type: ignore[attr-defined]  # of which it would keep all
                     if member.isreg() and member.sparse is None:
                         yield member, partial(_content, archive, stream, member)

@@ -99,6 +99,9 @@ class Unpacked(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, opened(path, follow=True)
         self._most, self._place, self._last = MOST_HEADER, 0, b""
+        self._about: int | None = (
+            MOST_HEADER  # bytes that may still tell about an entry: tarfile looks for the first by itself
+        )
         start = self._file.read(6)
         self._file.seek(0)
         self._kind = next((kind for magic, kind in KINDS.items() if start.startswith(magic)), None)
@@ -117,12 +120,22 @@ class Unpacked(io.RawIOBase):
         finally:
             self._most = before
 
+    def next_of(self, archive: tarfile.TarFile) -> tarfile.TarInfo | None:
+        """Its next entry. All that tells about one is bounded: a map of holes has as many parts as it says."""
+        self._about = MOST_HEADER
+        try:
+            return archive.next()
+        finally:
+            self._about = None
+
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= self._most:
+        if not 0 <= size <= self._most or (self._about is not None and size > self._about):
             raise tarfile.ReadError("a header claims more than any has")
+        if self._about is not None:
+            self._about -= size
         parts, left = [], size
         if self._last and left and self._is_back:
             parts, left, self._is_back = [self._last], left - 1, False
@@ -147,8 +160,10 @@ class Unpacked(io.RawIOBase):
             self._place, self._is_back = place, True
         elif place < self._place:
             raise tarfile.ReadError("it is to be read backwards")
+        about, self._about = self._about, None  # what is passed over tells nothing
         while self._place < place and self.read(min(PART, place - self._place)):
             pass
+        self._about = about
         return self._place
 
     def _some(self, most: int) -> bytes:

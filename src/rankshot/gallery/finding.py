@@ -21,14 +21,25 @@ def image_files(places: Iterable[str | Path]) -> Iterator[Path]:
 
 
 def _within(folder: Path) -> Iterator[Path]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            if entry.is_dir(follow_symlinks=False):  # a link may lead back to where it is
-                yield from _within(Path(entry.path))
-            elif entry.name.lower().endswith(SUFFIXES):
-                yield Path(entry.path)
+    """Without recursion: folders may lie deeper within each other than Python can go."""
+    waiting = [os.fspath(folder)]
+    while waiting:
+        here = waiting.pop()
+        try:
+            entries = os.scandir(here)
+        except OSError:
+            if here == os.fspath(folder):
+                raise
+            yield Path(here)  # who reads it is told
+            continue
+        with entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):  # a link may lead back to where it is
+                    waiting.append(entry.path)
+                elif entry.name.lower().endswith(SUFFIXES):
+                    yield Path(entry.path)
 
 
 def examples(folder: Path) -> dict[str, list[Path]]:
