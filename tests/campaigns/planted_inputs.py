@@ -12,7 +12,9 @@ from campaigns import fuzz
 from campaigns.case import Case
 from rankshot.cli import main as cli
 
-FAULTS = "fine raises tells writes_outside starts_a_program sleeps takes_memory answers_otherwise dies says_nothing escapes".split()
+FAULTS = (
+    "fine raises tells writes_outside starts_a_program sleeps takes_memory answers_otherwise dies says_nothing escapes"
+).split()
 
 
 def command(arguments):

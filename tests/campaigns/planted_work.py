@@ -1,4 +1,4 @@
-"""Work that is disturbed, some of it careless: `python planted_work.py FOLDER` prints what was found about each, as JSON."""
+"""Work that is disturbed, some of it careless: `python planted_work.py FOLDER` prints what was found of each, as JSON."""
 
 import json
 import os

@@ -61,16 +61,23 @@ def _by_name(where: dict[str, Picture]) -> dict[str, list[Picture]]:
     return members
 
 
+def _rows(table: str, text: str) -> list[dict[str, str]]:
+    try:
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        if rows.fieldnames is None or not {"filename", "label"} <= set(rows.fieldnames):
+            raise ValueError(f"{table} must begin with the line filename,label; it begins with {rows.fieldnames}")
+        return list(rows)
+    except csv.Error as error:
+        raise ValueError(f"{table} is no csv file: {error}") from None
+
+
 def _by_table(where: dict[str, Picture], tables: Sequence[tuple[str, str]]) -> Iterator[tuple[str, list[Picture]]]:
     """As the csv files say; the split must be the known one, so that no result is compared with another by mistake."""
     by_file = {PurePosixPath(name).name: picture for name, picture in where.items()}
     members: dict[str, list[Picture]] = {}
     for table, text in tables:
-        rows = csv.DictReader(io.StringIO(text))
-        if rows.fieldnames is None or not {"filename", "label"} <= set(rows.fieldnames):
-            raise ValueError(f"{table} must begin with the line filename,label; it begins with {rows.fieldnames}")
         split = PurePosixPath(table).stem
-        for row in rows:
+        for row in _rows(table, text):
             file, label = row["filename"], row["label"]
             if file not in by_file:
                 raise ValueError(f"{table} names {file!r}, which is not among the images")

@@ -57,6 +57,7 @@ def pixels_of(image: Any, shape: Shape, invert: bool = False) -> NDArray[np.uint
         return decode(image, shape, invert=invert)
     if isinstance(image, Image.Image):
         content = io.BytesIO()
+        image = image.convert("RGB") if image.mode in ("CMYK", "YCbCr", "LAB", "HSV") else image
         image.save(content, "TIFF" if image.mode in ("F", "I") else "PNG")
         return decode(content.getvalue(), shape, invert=invert)
     values = np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
