@@ -9,8 +9,6 @@ import time
 
 import pytest
 
-from rankshot.cli.interrupts import Interrupts
-
 START = """
 import sys
 import rankshot.cli.main as cli
@@ -58,7 +56,7 @@ def test_while_it_imports_and_while_it_runs(tmp_path):
         assert [check(process) for _, process in some] == [130] * 4
 
 
-def test_twice_while_it_trains(tmp_path):
+def test_twice_while_it_trains(tmp_path, rankshot):
     """The first asks for a checkpoint, the second does not wait for it."""
     process = started("train", "--updates", "1000000", "--device", "cpu", "--filters", "64", "--run", tmp_path / "run")
     while "about" not in process.stdout.readline():
@@ -109,6 +107,8 @@ def handler():
 
 
 def test_the_first_is_told_and_the_second_is_not(handler, monkeypatch):
+    from rankshot.cli.interrupts import Interrupts
+
     class Ended(Exception):
         pass
 
@@ -128,6 +128,8 @@ def test_the_first_is_told_and_the_second_is_not(handler, monkeypatch):
 
 
 def test_where_it_is_switched_off_it_stays_so(handler):
+    from rankshot.cli.interrupts import Interrupts
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     interrupts = Interrupts()
     interrupts.end()
