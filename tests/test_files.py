@@ -3,11 +3,12 @@
 import os
 import resource
 import signal
+from pathlib import Path
 
 import pytest
 from disks import small_disk
 
-from rankshot.files import Lines, check_no_link, opened, read_whole, replacing, whole_folder, write_all, write_whole
+from rankshot.files import Lines, check_no_link, opened, output, read_whole, replacing, whole_folder, write_all, write_whole
 
 
 def test_text_and_bytes(tmp_path):
@@ -141,3 +142,38 @@ def test_a_part_of_what_is_written_is_not_all(tmp_path):
         grow("64k")
         write_whole(path, b"x" * 20_000)
         assert path.stat().st_size == 20_000
+
+
+def filled(path, content=b"new"):
+    with output(path) as file:
+        write_all(file, content)
+
+
+def test_what_a_person_names_to_be_written(tmp_path):
+    """A link is followed, a pipe and a device are written to, a file is replaced when all is there."""
+    filled(tmp_path / "a")
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("there", "not there yet"):
+        (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / name)
+        filled(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "elsewhere" / name).read_bytes() == b"new"
+        (tmp_path / "link").unlink()
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    filled(tmp_path / "pipe")
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    filled(Path(os.devnull))
+    with pytest.raises(IsADirectoryError) as caught:
+        filled(tmp_path)
+    assert caught.value.filename == str(tmp_path)
+    with pytest.raises(ZeroDivisionError), output(tmp_path / "a") as file:
+        file.write(b"newer" * (1 // 0))
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert sorted(os.listdir(tmp_path)) == ["a", "elsewhere", "pipe"]
+
+
+def test_text_that_no_encoding_has(tmp_path):
+    write_whole(tmp_path / "a", "caf\u00e9 \udcff \ud800")
+    assert (tmp_path / "a").read_text(encoding="utf-8") == "café \\udcff \\ud800"

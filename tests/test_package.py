@@ -42,6 +42,25 @@ def test_it_does_not_wait_for_the_compiler():
     run(sys.executable, "-c", "import sys, rankshot.cli.train; assert 'torch._dynamo' not in sys.modules")
 
 
+def test_it_imports_what_is_asked_for_when_it_is():
+    """So that the command line hears Ctrl-C before torch is there."""
+    code = """
+import sys, rankshot
+assert "torch" not in sys.modules
+assert set(rankshot.__all__) <= set(dir(rankshot))
+assert rankshot.losses.RankingLoss and rankshot.models.Conv4 and rankshot.methods.SYSTEMS and rankshot.ranking.dlm
+assert rankshot.from_pretrained is rankshot.models.from_pretrained
+assert not {"PIL", "sklearn", "tyro"} & sys.modules.keys(), "more than torch is asked for"
+from rankshot import *
+assert Gallery is rankshot.Gallery and losses is rankshot.losses
+try:
+    rankshot.none
+except AttributeError as error:
+    assert str(error) == "module 'rankshot' has no attribute 'none'"
+"""
+    run(sys.executable, "-c", code)
+
+
 def test_what_is_inside(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert wheel.name == f"rankshot-{rankshot.__version__}-py3-none-any.whl"

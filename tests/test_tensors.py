@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -17,6 +18,15 @@ def test_there_and_back(tmp_path):
     write_tensors(tmp_path / "t", written, {"update": "7", "sha256 of something": "0" * 64})
     assert read_notes(tmp_path / "t") == {"update": "7", "sha256 of something": "0" * 64}
     assert all(torch.equal(each, written[name]) for name, each in read_tensors(tmp_path / "t").items())
+
+
+def test_in_a_folder_whose_name_is_no_text(tmp_path):
+    """safetensors itself takes no such name."""
+    folder = tmp_path / os.fsdecode(b"run\xff\x1b[31m")
+    folder.mkdir()
+    write_tensors(folder / "t", {"a": torch.arange(3)}, {"update": "7"})
+    assert read_notes(folder / "t") == {"update": "7"}
+    assert torch.equal(read_tensors(folder / "t")["a"], torch.arange(3))
 
 
 def test_one_flipped_bit_is_noticed_wherever_it_is(tmp_path):

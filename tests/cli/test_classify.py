@@ -91,6 +91,15 @@ def test_where_the_answers_go(folder, capsys):
     assert (folder / "elsewhere" / "answers.csv").read_text() == expected
 
 
+def test_a_link_that_lies_in_wait_is_not_written_through(folder):
+    """Where an unfinished file was to be expected once."""
+    (folder / "precious").write_text("mine")
+    (folder / ".out.csv.partial").symlink_to(folder / "precious")
+    assert main(["classify", "new", "--support", "support", "--model", "conv4-cub", "-o", "out.csv"]) == 0
+    assert (folder / "precious").read_text() == "mine"
+    assert not (folder / "out.csv").is_symlink()
+
+
 def test_a_stream_goes_on_where_it_stands(folder, rankshot):
     command = shlex.join(map(str, rankshot("classify", "new/red", "--support", "support", "--model", "conv4-cub", "-o")))
     subprocess.run(["sh", "-c", f"{{ echo before; {command} /dev/stdout; echo after; }} > out.csv"], check=True)

@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from rankshot.cli import streams
-
 PYTHON = shlex.quote(sys.executable)
 
 
@@ -62,7 +60,9 @@ def test_a_word_that_the_encoding_does_not_have():
         assert "\x1b" not in err
 
 
-def test_what_others_print_is_escaped(capsys):
+def test_what_others_print_is_escaped():
+    from rankshot.cli import streams
+
     class Terminal:
         def __init__(self):
             self.told = ""

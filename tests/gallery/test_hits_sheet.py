@@ -1,6 +1,7 @@
 """A picture of what was found."""
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from rankshot.gallery import Hit
@@ -15,3 +16,8 @@ def test_the_sheet(tmp_path):
     assert pixels.shape == (GAP + SIDE + CAPTION + GAP, GAP + 3 * (SIDE + GAP), 3)
     middle = [pixels[GAP + SIDE // 2, GAP + place * (SIDE + GAP) + SIDE // 2].tolist() for place in range(3)]
     assert middle == [[200, 0, 0], [200, 0, 0], [221, 221, 221]]
+
+
+def test_more_than_a_picture_can_hold(tmp_path):
+    with pytest.raises(ValueError, match=r"a sheet of 810 x 1,266,[0-9]+ pixels is too large"):
+        hits_sheet([], [Hit(str(number), 0.9, {}) for number in range(50_000)], tmp_path / "out.png")

@@ -98,7 +98,7 @@ def test_what_decides_which_network_is_best():
 def test_a_run_can_be_loaded_without_anything_imported_before(tmp_path):
     config = TrainConfig(**{**settings_for("prototypical"), "filters": 4, "updates": 1, "validate_every": 0})
     train(config, tmp_path / "run")
-    script = f"import rankshot; print(type(rankshot.from_pretrained({str(tmp_path / 'run')!r})).__name__)"
+    script = f"from rankshot import models; print(type(models.from_pretrained({str(tmp_path / 'run')!r})).__name__)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "PrototypicalNetwork\n"
 

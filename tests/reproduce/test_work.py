@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from small import small
@@ -86,6 +87,29 @@ if __name__ == "__main__":
     left = work_off(runs(2, updates=int(sys.argv[2])), Path(sys.argv[1]), Path(sys.argv[1]) / "runs", jobs=2)
     print("left", len(left))
 """
+
+
+def test_ctrl_c_while_its_processes_begin(tmp_path):
+    """They say nothing; who began them has heard it too."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(tests=os.path.dirname(os.path.dirname(__file__))))
+    working = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path), str(UPDATES)],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    children = Path(f"/proc/{working.pid}/task/{working.pid}/children")
+    while len(children.read_text().split()) < 3:  # two, and one that looks after what they share
+        assert working.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(working.pid, signal.SIGINT)
+    _, err = working.communicate(timeout=60)
+    assert working.returncode != 0
+    assert "Process SpawnProcess" not in err
+    assert err.count("Traceback") == 1  # of the script itself, which is no command
 
 
 def test_stopped_by_ctrl_c_it_goes_on_where_it_was(tmp_path):

@@ -34,6 +34,23 @@ def test_the_second_signal_stops():
         signal.signal(signal.SIGINT, before)
 
 
+def test_a_signal_that_comes_at_once(monkeypatch):
+    """Between the first handler and the second there is nothing that is not known yet."""
+    install, before = signal.signal, {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+
+    def and_at_once(number, handler):
+        found = install(number, handler)
+        if handler is not before[number]:
+            os.kill(os.getpid(), number)
+        return found
+
+    monkeypatch.setattr(signal, "signal", and_at_once)
+    with stop_signals() as stop:
+        assert stop.is_set()
+    monkeypatch.undo()
+    assert {each: signal.getsignal(each) for each in before} == before
+
+
 def test_in_another_thread_signals_are_left_alone():
     seen = []
 
