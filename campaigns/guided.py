@@ -26,7 +26,7 @@ def seeds(target: str) -> list[bytes]:
     """To begin with: what the other campaign makes, and good ones of each."""
     chance = random.Random(target)
     if target == "image":
-        from .pictures import encoded, hostile
+        from .image_files import encoded, hostile
 
         return [(encoded if number % 2 else hostile)(chance)[0] for number in range(SEEDS)]
     if target == "archive":

@@ -5,7 +5,7 @@ import shutil
 import sys
 
 import pytest
-from python import python
+from processes import python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes fork, and /proc")
 

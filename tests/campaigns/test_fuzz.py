@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from python import python
+from processes import python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes fork, and /proc")
 
