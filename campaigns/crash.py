@@ -21,7 +21,7 @@ from .arena import Arena, room
 from .conduct import concluded, goods_in, parser
 from .crash_disks import small_disk, with_little_room
 from .crash_kills import killed
-from .crash_plan import Told, plan, workload_of
+from .crash_plan import Told, plan, sampled, workload_of
 from .crash_writes import MODES, failing_writes
 from .disturbing import Trial
 from .forks import Child, Ended, leave, ready_to_fork
@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     all_trials = plan(options.seed, options.inputs, options.rooms, options.every)
     trials = [each for each in all_trials if options.only in (None, each["kind"])]
     if options.sample is not None:
-        trials = random.Random(options.seed).sample(trials, min(options.sample, len(trials)))
+        trials = sampled(trials, options.sample, options.seed)
     campaign = Crashes(options.seed, options.folder.resolve())
     try:
         if options.again is not None:

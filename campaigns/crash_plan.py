@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from . import crash_disks, failing
@@ -68,3 +70,11 @@ def plan(seed: int, kills: int, rooms: int, step: int) -> list[Told]:
 
 def workload_of(told: Told) -> Workload:
     return KILLED[told["workload"]][0] if told["kind"] == "kills" else WRITTEN[told["workload"]]
+
+
+def sampled(trials: Sequence[Told], count: int, seed: int) -> list[Told]:
+    """Some of every kind, chosen by the seed."""
+    mixed = random.Random(seed).sample(list(trials), len(trials))
+    by_kind = [[each for each in mixed if each["kind"] == kind] for kind in ("kills", "disks", "writes")]
+    in_turn = [each for some in itertools.zip_longest(*by_kind) for each in some if each is not None]
+    return in_turn[:count]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 PAGE = resource.getpagesize()
 BEFORE = 60.0  # seconds
+PATIENCE = 5  # times as long may a child take that has no processor
 SEAT_BELT = 2**35  # bytes of address space: parents watch the memory that is really used
 
 
@@ -67,8 +68,9 @@ class Child:
                 self.began, self.marker = time.monotonic(), None
             elif seconds < BEFORE:
                 return None
-        if not self.stopped and (seconds > self.seconds or self._resident() > self.memory):
-            self.stopped = "hang" if seconds > self.seconds else "memory"
+        is_slow = seconds > self.seconds and seconds - self._starved() > self.seconds
+        if not self.stopped and (is_slow or self._resident() > self.memory):
+            self.stopped = "hang" if is_slow else "memory"
             os.kill(self.pid, signal.SIGUSR1)  # where it is, if it tells
             time.sleep(0.05)
             self.kill()
@@ -89,6 +91,14 @@ class Child:
     def _end_others(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
+
+    def _starved(self) -> float:
+        """Seconds in which it could have gone on and had no processor: others' load is not its fault, up to a point."""
+        waited = 0.0
+        for each in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                waited = max(waited, int(each.read_text().split()[1]) / 1e9)
+        return min(waited, PATIENCE * self.seconds)
 
     def _resident(self) -> int:
         try:

@@ -9,8 +9,8 @@ from pathlib import Path
 from .arena import Arena
 from .case import Case, bring
 from .goods import picture
+from .image_files import hostile
 from .mutations import other_file
-from .pictures import hostile
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".webp", ".jp2", ".ppm", ".PNG")
 NAMES: tuple[bytes, ...] = (

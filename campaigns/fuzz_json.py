@@ -14,7 +14,7 @@ ASK = "pictures/c1/0.png"
 COMMANDS: dict[str, list[list[str]]] = {
     "evaluate": [["evaluate", "run", "--episodes", "2"]],
     "untrained": [["evaluate", "begun", "--episodes", "2", "--untrained"]],
-    "resume": [["train", "--run", "run", "--resume", "--updates", "5"]],
+    "resume": [["train", "--run", "run", "--resume", "--updates", "5", "--data", "{data}"]],
     "config": [["train", "--config", "run/config.json", "--run", "new", "--updates", "1"]],
     "init": [["train", "--data", "pictures", "--init", "run", "--run", "new", "--updates", "1", "--filters", "8"]],
     "classify": [["classify", ASK, "--support", "pictures", "--model", "run", "--reject", "0.1", "--format", "json"]],

@@ -12,9 +12,7 @@ from campaigns import fuzz
 from campaigns.case import Case
 from rankshot.cli import main as cli
 
-FAULTS = (
-    "fine raises tells writes_outside starts_a_program sleeps takes_memory answers_otherwise dies says_nothing escapes"
-).split()
+FAULTS = "fine raises tells writes starts sleeps takes_memory answers_otherwise dies says_nothing escapes".split()
 
 
 def command(arguments):
@@ -24,9 +22,9 @@ def command(arguments):
         raise RuntimeError("planted")
     if fault == "tells":
         sys.stderr.write(Path("../canary/secret.txt").read_text())
-    if fault == "writes_outside":
+    if fault == "writes":
         Path("../home/.bashrc").write_text("planted")
-    if fault == "starts_a_program":
+    if fault == "starts":
         subprocess.run(["gs", "--version"], check=False)
     if fault == "sleeps":
         time.sleep(60)

@@ -1,32 +1,17 @@
 """A slice of the campaign of hostile inputs; and the campaign finds faults that were planted."""
 
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from processes import python
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes fork, and /proc")
-
-
-def run(*arguments):
-    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_sixty_inputs_of_all_kinds(tmp_path):
     place = ["--folder", tmp_path / "state", "--results", tmp_path / "fuzz.json"]
-    done = run("-m", "campaigns.fuzz", "--inputs", 60, "--seed", 8, *place)
+    done = python("-m", "campaigns.fuzz", "--inputs", 60, "--seed", 8, *place)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "fuzz.json").read_text())
     assert set(told["tried"]) == {"archives", "calls", "galleries", "images", "json", "options", "safetensors"}
@@ -35,7 +20,7 @@ def test_sixty_inputs_of_all_kinds(tmp_path):
 
 
 def test_planted_faults_are_found(tmp_path):
-    done = run("tests/campaigns/planted_inputs.py", tmp_path / "state")
+    done = python("tests/campaigns/planted_inputs.py", tmp_path / "state")
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["came_to"], told["tried"]) == (4, 11)  # it went on where it was stopped

@@ -154,8 +154,8 @@ def prepared(folder):
     """Images, a run and a gallery to try them on."""
     sys.path.insert(0, str(Path(__file__).parent.parent))
     import torch
-
     from pictures import class_folders
+
     from rankshot.cli.main import main
 
     torch.set_num_threads(1)

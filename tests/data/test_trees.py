@@ -7,8 +7,8 @@ import time
 import zipfile
 
 import pytest
-
 from pictures import deep_folder
+
 from rankshot.data import trees
 from rankshot.data.trees import open_tree
 

@@ -1,8 +1,8 @@
 """Files are found as they lie there."""
 
 import pytest
-
 from pictures import deep_folder
+
 from rankshot.gallery.finding import examples, image_files
 
 

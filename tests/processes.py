@@ -1,0 +1,17 @@
+"""Python in a process of its own, from the root of the repository."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def python(*arguments):
+    """As `python ARGUMENTS` in a shell; what it printed and its exit code."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
