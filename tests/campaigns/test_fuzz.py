@@ -11,11 +11,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes fork, 
 
 def test_sixty_inputs_of_all_kinds(tmp_path):
     place = ["--folder", tmp_path / "state", "--results", tmp_path / "fuzz.json"]
-    done = python("-m", "campaigns.fuzz", "--inputs", 60, "--seed", 8, *place)
+    done = python("-m", "campaigns.fuzz", "--inputs", 60, "--seed", 39, *place)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "fuzz.json").read_text())
     assert set(told["tried"]) == {"archives", "calls", "galleries", "images", "json", "options", "safetensors"}
-    assert (told["inputs"], told["failures"], told["whole"], told["seed"]) == (60, 0, True, 8)
+    assert (told["inputs"], told["failures"], told["whole"], told["seed"]) == (60, 0, True, 39)
     assert {"commit", "date", "processor", "torch"} <= told.keys()
 
 
