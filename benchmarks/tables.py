@@ -255,10 +255,7 @@ def gallery() -> str:
             f"second, **{100 * e['of_the_bare_network']:.0f} %** of the bare network on pixels that are ready.",
             f"**A gallery of {g['vectors']:,} x {g['dimensions']}**: added in {g['add_seconds']:.1f} s, opened in "
             f"{1000 * g['open_seconds']:.1f} ms, searched for the first time in {1000 * g['first_search_seconds']:.0f} ms "
-            f"(when all is read and checked), then in **{g['search_ms_a_query']:.2f} ms a query** in batches of 256. "
-            f"Among those with one colour in their metadata it finds the nearest in {g['filtered_ms']['sql']:.0f} ms; by a "
-            "function of the metadata, which is decoded for every row then, it takes "
-            f"**{g['sql_is_faster_by']:.1f} times** as long.",
+            f"(when all is read and checked), then in **{g['search_ms_a_query']:.2f} ms a query** in batches of 256.",
         ]
     )
 
