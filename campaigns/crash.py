@@ -24,7 +24,7 @@ from .crash_kills import killed
 from .crash_plan import Told, plan, sampled, workload_of
 from .crash_writes import MODES, failing_writes
 from .disturbing import Trial
-from .forks import Child, Ended, leave, ready_to_fork
+from .forks import Child, Ended, conduct, ready_to_fork
 from .progress import Tally
 from .turns import in_turns, stop_politely
 from .workloads import Workload
@@ -177,4 +177,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    conduct(main)

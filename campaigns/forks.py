@@ -130,8 +130,12 @@ def _live(act: Callable[[], None]) -> None:
             os._exit(code)
 
 
-def leave(code: int) -> None:
-    """The end of a campaign: what was frozen for its children is not taken apart."""
+def conduct(main: Callable[[], int]) -> None:
+    """A campaign from its beginning to its end: what was frozen for its children is not taken apart."""
+    try:
+        code = main()
+    except SystemExit as error:  # asked to stop
+        code = error.code if isinstance(error.code, int) else 1
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -17,7 +17,7 @@ from typing import Any
 from .arena import Arena, room
 from .case import CASE, Case, Kind, copy
 from .conduct import MAKING, concluded, goods_in, parser
-from .forks import Child, Ended, leave, ready_to_fork
+from .forks import Child, Ended, conduct, ready_to_fork
 from .fuzz_archives import Archives
 from .fuzz_calls import Calls, call
 from .fuzz_galleries import Galleries
@@ -213,4 +213,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    leave(main())
+    conduct(main)
