@@ -17,7 +17,7 @@ from rankshot.data.loading import is_prepared_in
 from rankshot.fewshot.answerer import check_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.fewshot.tasks import MOST_CLASSES
-from rankshot.limits import positive, whole
+from rankshot.limits import real, whole
 from rankshot.methods import options_of, system
 from rankshot.schema import checked, read_json
 
@@ -37,7 +37,6 @@ RANGES = {
     "log_every": (1, UPDATES),
     "checkpoint_every": (1, UPDATES),
     "validate_every": (0, UPDATES),
-    "seed": (-(2**63), 2**63 - 1),
 }
 NOT_SETTINGS = ("rankshot", "model", "images")  # what else a run's config.json tells
 
@@ -151,7 +150,7 @@ class TrainConfig:
             )
         for name, (low, high) in RANGES.items():
             whole(name, getattr(self, name), low, high)
-        positive("learning_rate", self.first_learning_rate)
+        real("learning_rate", self.first_learning_rate, 1e-30, 1e38)  # those of a float: some are there to break down by
         if not 0 < self.decay <= 1:
             raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
         if not 0 <= self.average < 1:
