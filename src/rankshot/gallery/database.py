@@ -222,7 +222,7 @@ def _check_size(path: Path, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA page_size").fetchone(),
     )
     there = path.stat().st_size
-    if there % size or (there < pages * size and not _has_content(path.with_name(path.name + BESIDE[0]))):
+    if (there % size or there < pages * size) and not _has_content(path.with_name(path.name + BESIDE[0])):
         raise Damaged(f"{path} is damaged: it is cut short, {there} bytes instead of {pages * size}")
 
 

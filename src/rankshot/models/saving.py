@@ -11,6 +11,7 @@ from torch import nn
 
 from rankshot import __version__
 from rankshot.files import read_whole, whole_folder, write_whole
+from rankshot.schema import MOST_JSON
 from rankshot.tensors import write_tensors
 
 from .conv4 import Conv4
@@ -59,7 +60,7 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], image
     with whole_folder(Path(folder)) as place:
         for each in (WEIGHTS, *also):
             if each == WEIGHTS or (source / each).is_file():
-                write_whole(place / each, read_whole(source / each, MOST_WEIGHTS))
+                write_whole(place / each, read_whole(source / each, MOST_WEIGHTS if each == WEIGHTS else MOST_JSON))
         _write_config(place, settings)
     return Path(folder)
 

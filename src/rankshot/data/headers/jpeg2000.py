@@ -74,7 +74,9 @@ def _codings(content: bytes, place: int) -> list[Coding]:
         elif marker not in (IN_TILES if start else USUAL):
             raise Undecodable(f"a JPEG 2000 with an unusual marker, {marker:#x}")
         elif marker == CODING:
-            found.append(_coding(content, place + 9, content[place + 4] & 1, numbers(">H", content, place + 6)[0]))
+            found.append(
+                _coding(content, place + 9, numbers("B", content, place + 4)[0] & 1, numbers(">H", content, place + 6)[0])
+            )
         elif marker == CODING_OF_ONE:
             found.append(_coding(content, place + 6, numbers("B", content, place + 5)[0] & 1, 1))
         place += 2 + max(2, length)
