@@ -26,8 +26,8 @@ quickstart: setup
 test: lint types pytest
 
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 
 types: setup
 	$(BIN)/mypy

@@ -8,9 +8,9 @@ import zlib
 
 import numpy as np
 import pytest
+from pictures import encoded, pixels
 from PIL import Image, ImageOps
 
-from pictures import encoded, pixels
 from rankshot.data.decoding import Undecodable, decode
 
 
