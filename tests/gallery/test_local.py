@@ -20,9 +20,10 @@ from gallery.adding import vectors_of
 from rankshot.gallery import Damaged
 from rankshot.gallery.database import DATABASE
 from rankshot.gallery.filters import Wanted
-from rankshot.gallery.local import LocalStore, _checksum
+from rankshot.gallery.local import LocalStore
 from rankshot.gallery.segment import SEGMENT
 from rankshot.gallery.store import Source
+from rankshot.gallery.transaction import checksum_of
 
 ADDING = Path(__file__).with_name("adding.py")
 
@@ -180,7 +181,7 @@ def test_metadata_that_somebody_has_made(tmp_path, note, where):
     made(tmp_path / "g", (0, 2)).close()
     database = sqlite3.connect(tmp_path / "g" / DATABASE)
     (key,) = database.execute("SELECT id FROM items WHERE row = 0").fetchone()
-    database.execute("UPDATE items SET metadata = ?, checksum = ? WHERE row = 0", (note, _checksum(0, key, note, None)))
+    database.execute("UPDATE items SET metadata = ?, checksum = ? WHERE row = 0", (note, checksum_of(0, key, note, None)))
     database.commit()
     database.close()
     store = LocalStore(tmp_path / "g")
@@ -353,12 +354,12 @@ def test_who_searches_sees_one_moment(tmp_path):
 def test_an_older_moment_is_seen_as_it_was(tmp_path):
     """A transaction that began before a change, in a thread that goes on after it."""
     store = made(tmp_path / "g", (0, 4))
-    with store._database.reading() as connection:
-        assert store._view_of(connection).alive == 4
+    with store._reading() as tables:
+        assert store._views.at(tables).alive == 4
         store.delete(["i0"])
         store.add(vectors_of(9, 1), ["new"], [{}])
         assert len(store.search(vectors_of(0, 1), 9)[0]) == 4
-        view = store._view_of(connection)
+        view = store._views.at(tables)
     assert (len(view.vectors), view.alive) == (4, 4)
 
 

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .local import LocalStore, View
+from .local import LocalStore
 from .nearest import Found, nearest
 from .store import Vectors
+from .views import View
 
 PREFIX = "faiss:"
 MOST_HITS = 1000  # beyond which every image is compared

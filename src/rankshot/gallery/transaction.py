@@ -1,0 +1,181 @@
+"""What one transaction reads and writes in the tables of a gallery (see `database` for the tables)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.schema import Between, parsed
+
+from .database import DATABASE
+from .filters import Wanted
+from .segment import Block
+from .store import Damaged, Filter, Source, UnknownId, decoded, there_already
+
+AT_ONCE = 500  # rows or ids that one question names
+Digest = tuple[Annotated[int, Between(0, 2**62)], Annotated[int, Between(-(2**62), 2**62)], str]
+RESCUE = "What is intact can be rescued into a new gallery"
+
+
+class Item(NamedTuple):
+    """One image as the tables have it: metadata and where it came from are text."""
+
+    row: int
+    id: str
+    metadata: str
+    source: str | None
+
+
+class Transaction:
+    """Reads, and within `Database.writing` writes. What it reads is checked."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
+        self._connection = connection
+        self._folder = folder
+
+    def one(self, asked: str) -> tuple[Any, ...]:
+        found: tuple[Any, ...] | None = self._connection.execute(asked).fetchone()
+        if found is None:
+            raise Damaged(f"{self._folder / DATABASE} is damaged: it does not tell what it is about")
+        return found
+
+    def state(self) -> tuple[int, int]:
+        """Number of the last change, and how many rows of vectors count."""
+        change, rows = self.one("SELECT change, rows FROM state")
+        return change, rows
+
+    def count(self) -> int:
+        return int(self.one("SELECT COUNT(*) FROM items")[0])
+
+    def blocks(self, first: int = 0) -> list[Block]:
+        asked = "SELECT first, rows, checksum FROM blocks WHERE first >= ? ORDER BY first"
+        return self._connection.execute(asked, (first,)).fetchall()
+
+    def deleted(self, since: int) -> list[int]:
+        """Rows that changes after `since` deleted."""
+        return [row for (row,) in self._connection.execute("SELECT row FROM deleted WHERE change > ?", (since,))]
+
+    def items(self, rows: Sequence[int]) -> Iterator[Item]:
+        """Those of `rows` that are there."""
+        for some in _parts(rows):
+            asked = f"SELECT * FROM items WHERE row IN ({', '.join('?' * len(some))}) ORDER BY row"
+            for row, key, note, origin, checksum in self._connection.execute(asked, some):
+                if checksum != checksum_of(row, key, note, origin):
+                    raise Damaged(f"{self._folder}: what is told about image {row} is damaged. {RESCUE}")
+                yield Item(row, _id(key), note, origin)
+
+    def intact_items(self, first: int, count: int) -> list[Item]:
+        """Those of `count` rows that are as they were written."""
+        found = self._connection.execute("SELECT * FROM items WHERE row BETWEEN ? AND ?", (first, first + count - 1))
+        return [Item(row, _id(key), *told) for row, key, *told, sum in found if sum == checksum_of(row, key, *told)]
+
+    def with_ids(self, ids: Sequence[str]) -> list[tuple[int, str, str | None]]:
+        """(row, id, source) of those that are there."""
+        found: list[tuple[int, str, str | None]] = []
+        for some in _parts(ids):
+            asked = f"SELECT row, id, source FROM items WHERE id IN ({', '.join('?' * len(some))})"
+            found += [(row, _id(key), origin) for row, key, origin in self._connection.execute(asked, [*map(_key, some)])]
+        return found
+
+    def row(self, id: str) -> int:
+        for row, _, _ in self.with_ids([id]):
+            return row
+        raise UnknownId(id, self.count())
+
+    def matching(self, where: Filter) -> NDArray[np.int64]:
+        """Rows whose metadata a filter lets through: by SQL where it can be said so."""
+        told_so = where.sql if isinstance(where, Wanted) else None
+        if told_so is not None:
+            condition, values = told_so
+            rows = [row for (row,) in self._connection.execute(f"SELECT row FROM items WHERE {condition}", values)]
+        else:
+            asked = self._connection.execute("SELECT row, metadata FROM items")
+            rows = [row for row, note in asked if where(decoded(note))]
+        return np.array(rows, np.int64)
+
+    def source(self, origin: Any) -> Source | None:
+        where = f"{self._folder / DATABASE}: the source of an image"
+        return None if origin is None else Source(*parsed(origin, Digest, where))
+
+    def insert(
+        self, ids: Sequence[str | None], notes: Sequence[str], sources: Sequence[Source | None], first: int
+    ) -> list[str]:
+        """Into the rows from `first` on; their ids, also of those that had none."""
+        names = self._numbered(ids, first)
+        keys = [_key(name) for name in names]
+        origins = [None if each is None else json.dumps(each) for each in sources]
+        items = [
+            (first + place, key, note, origin, checksum_of(first + place, key, note, origin))
+            for place, (key, note, origin) in enumerate(zip(keys, notes, origins, strict=True))
+        ]
+        try:
+            self._connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", items)
+        except sqlite3.IntegrityError:
+            there = {id for row, id, _ in self.with_ids(names) if row < first}
+            raise there_already(next(name for name in names if name in there)) from None
+        return names
+
+    def insert_blocks(self, blocks: Iterable[Block]) -> None:
+        self._connection.executemany("INSERT INTO blocks VALUES (?, ?, ?)", blocks)
+
+    def drop(self, rows: Sequence[int], change: int) -> None:
+        self._connection.executemany("DELETE FROM items WHERE row = ?", ((row,) for row in rows))
+        self._connection.executemany("INSERT INTO deleted VALUES (?, ?)", ((row, change) for row in rows))
+
+    def set_state(self, change: int, rows: int) -> None:
+        self._connection.execute("UPDATE state SET change = ?, rows = ?", (change, rows))
+
+    def problems(self) -> list[str]:
+        """Everything in the tables is read; one line for each thing that is damaged."""
+        (rows,) = self.one("SELECT rows FROM state")
+        checks = [str(each) for (each,) in self._connection.execute("PRAGMA integrity_check(5)")]
+        found = [f"{self._folder / DATABASE}: {each}" for each in checks if each != "ok"]
+        for row, key, note, origin, checksum in self._connection.execute("SELECT * FROM items ORDER BY row"):
+            if checksum != checksum_of(row, key, note, origin):
+                found.append(f"{self._folder}: what is told about image {row} is damaged: its checksum is wrong")
+        dead, there = (
+            {row for (row,) in self._connection.execute(f"SELECT row FROM {table}")} for table in ("deleted", "items")
+        )
+        if (dead & there) or (dead | there) != set(range(rows)):
+            found.append(f"{self._folder}: some images are neither there nor deleted, or both")
+        return found
+
+    def _numbered(self, ids: Sequence[str | None], first: int) -> list[str]:
+        """Ids that are left open become numbers: that of the row, or the next that is free."""
+        taken, number, names = {each for each in ids if each is not None}, first, []
+        for each in ids:
+            while each is None:
+                name, number = str(number), number + 1
+                is_there = self._connection.execute("SELECT 1 FROM items WHERE id = ?", (_key(name),)).fetchone()
+                each = None if is_there or name in taken else name
+            names.append(each)
+        return names
+
+
+def checksum_of(row: Any, key: Any, note: Any, origin: Any) -> int:
+    return zlib.crc32(repr((row, key, note, origin)).encode("utf-8", "surrogatepass"))
+
+
+def _key(id: str) -> bytes:
+    """Names of files need not be text: what is none is kept too."""
+    if not isinstance(id, str):
+        raise TypeError(f"an id must be a string, got {id!r}")
+    return id.encode("utf-8", "surrogatepass")
+
+
+def _id(key: Any) -> str:
+    try:
+        return bytes(key).decode("utf-8", "surrogatepass")
+    except (UnicodeDecodeError, TypeError):
+        raise Damaged(f"an id is damaged: {key!r}") from None
+
+
+def _parts(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (values[start : start + AT_ONCE] for start in range(0, len(values), AT_ONCE))
