@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from disks import small_disk
+from disks import grow
 
 from rankshot.files import Lines, check_no_link, opened, output, read_whole, replacing, whole_folder, write_all, write_whole
 
@@ -130,18 +130,17 @@ def test_no_more_is_read_than_asked_for(tmp_path):
         read_whole(tmp_path / "a", 4)
 
 
-def test_a_part_of_what_is_written_is_not_all(tmp_path):
+def test_a_part_of_what_is_written_is_not_all(small_disk):
     """Of finding 2: a disk with little room takes some bytes and tells how many."""
-    with small_disk(tmp_path / "disk", "8k") as grow:
-        path = tmp_path / "disk" / "a"
-        write_whole(path, b"old")
-        with pytest.raises(OSError, match="No space left") as caught:
-            write_whole(path, b"x" * 20_000)
-        assert caught.value.filename == str(path)
-        assert path.read_bytes() == b"old"
-        grow("64k")
-        write_whole(path, b"x" * 20_000)
-        assert path.stat().st_size == 20_000
+    disk = small_disk("8k")
+    write_whole(disk / "a", b"old")
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_whole(disk / "a", b"x" * 20_000)
+    assert caught.value.filename == str(disk / "a")
+    assert (disk / "a").read_bytes() == b"old"
+    grow(disk, "64k")
+    write_whole(disk / "a", b"x" * 20_000)
+    assert (disk / "a").stat().st_size == 20_000
 
 
 def filled(path, content=b"new"):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from disks import raised_by, small_disk
+from disks import grow, raised_by
 from gallery.adding import vectors_of
 
 from rankshot.gallery import Damaged
@@ -76,34 +76,34 @@ def test_what_a_crash_leaves_behind_what_counts(tmp_path):
     assert np.array_equal(again.vector("y"), vectors_of(5, 2)[1])
 
 
-def test_a_full_disk_loses_nothing(tmp_path):
+def test_a_full_disk_loses_nothing(small_disk):
     """Of finding 2: an addition that did not reach the disk is an error, and never half there."""
-    with small_disk(tmp_path / "disk", "300k") as grow:
-        store, acknowledged = LocalStore.create(tmp_path / "disk" / "g", 8, {}), 0
+    disk = small_disk("300k")
+    store, acknowledged = LocalStore.create(disk / "g", 8, {}), 0
 
-        def add():
-            store.add(vectors_of(acknowledged, 500), [f"i{acknowledged + k}" for k in range(500)], [{}] * 500)
+    def add():
+        store.add(vectors_of(acknowledged, 500), [f"i{acknowledged + k}" for k in range(500)], [{}] * 500)
 
-        while (problem := raised_by(add)) is None:
-            acknowledged += 500
-        assert (problem.errno, acknowledged > 0) == (errno.ENOSPC, True)
-        for again in (store, LocalStore(tmp_path / "disk" / "g")):
-            assert (len(again), again.verify()) == (acknowledged, [])
-            assert np.array_equal(again.vector("i499"), vectors_of(0, 500)[499])
-        grow("3m")
-        add()
-        assert (len(store), store.verify()) == (acknowledged + 500, [])
+    while (problem := raised_by(add)) is None:
+        acknowledged += 500
+    assert (problem.errno, acknowledged > 0) == (errno.ENOSPC, True)
+    for again in (store, LocalStore(disk / "g")):
+        assert (len(again), again.verify()) == (acknowledged, [])
+        assert np.array_equal(again.vector("i499"), vectors_of(0, 500)[499])
+    grow(disk, "3m")
+    add()
+    assert (len(store), store.verify()) == (acknowledged + 500, [])
 
 
 @pytest.mark.parametrize("size", ["16k", "24k", "40k", "60k", "76k", "88k"])
-def test_a_disk_too_small_to_create_a_gallery(tmp_path, size):
+def test_a_disk_too_small_to_create_a_gallery(small_disk, size):
     """Of finding 4: with more room the same folder can be used."""
-    with small_disk(tmp_path / "disk", size) as grow:
-        problem = raised_by(lambda: LocalStore.create(tmp_path / "disk" / "g", 8, {}))
-        assert problem is None or problem.errno == errno.ENOSPC
-        grow("3m")
-        store = (LocalStore.create if problem else LocalStore)(tmp_path / "disk" / "g", *((8, {}) if problem else ()))
-        store.add(vectors_of(0, 1), ["a"], [{}])
+    disk = small_disk(size)
+    problem = raised_by(lambda: LocalStore.create(disk / "g", 8, {}))
+    assert problem is None or problem.errno == errno.ENOSPC
+    grow(disk, "3m")
+    store = LocalStore.create(disk / "g", 8, {}) if problem else LocalStore(disk / "g")
+    store.add(vectors_of(0, 1), ["a"], [{}])
 
 
 def test_a_gallery_killed_while_it_is_created_can_be_created_again(tmp_path):

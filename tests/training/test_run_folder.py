@@ -6,7 +6,7 @@ import os
 
 import pytest
 import torch
-from disks import raised_by, small_disk
+from disks import grow, raised_by
 
 from rankshot.training import TrainConfig, run_folder
 from rankshot.training.run_folder import Standing
@@ -109,19 +109,18 @@ def test_metrics_go_on_after_the_checkpoint(folder):
     assert run_folder.read_metrics(folder)[2]["loss"] == 1.0
 
 
-def test_a_line_of_metrics_is_there_whole_or_not_at_all(tmp_path):
+def test_a_line_of_metrics_is_there_whole_or_not_at_all(small_disk):
     """Of finding 2: on a full disk a line was cut, and the run could neither be evaluated nor resumed."""
-    with small_disk(tmp_path / "disk", "16k") as grow:
-        folder = tmp_path / "disk"
-        with run_folder.metrics_after(folder, -1) as metrics:
-            written = 0
-            while (problem := raised_by(lambda: metrics.write({"update": written, "loss": 0.5}))) is None:  # noqa: B023
-                written += 1
-            assert (problem.errno, problem.filename) == (errno.ENOSPC, str(folder / "metrics.jsonl"))
-            assert [line["update"] for line in run_folder.read_metrics(folder)] == list(range(written))
-            grow("64k")
-            metrics.write({"update": written})
-        assert [line["update"] for line in run_folder.read_metrics(folder)] == list(range(written + 1))
+    folder = small_disk("16k")
+    with run_folder.metrics_after(folder, -1) as metrics:
+        written = 0
+        while (problem := raised_by(lambda: metrics.write({"update": written, "loss": 0.5}))) is None:  # noqa: B023
+            written += 1
+        assert (problem.errno, problem.filename) == (errno.ENOSPC, str(folder / "metrics.jsonl"))
+        assert [line["update"] for line in run_folder.read_metrics(folder)] == list(range(written))
+        grow(folder, "64k")
+        metrics.write({"update": written})
+    assert [line["update"] for line in run_folder.read_metrics(folder)] == list(range(written + 1))
 
 
 def test_two_processes_do_not_share_a_folder(folder):
