@@ -40,6 +40,7 @@ bench: setup quickstart
 	$(BIN)/python -m benchmarks.quickstart
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.heap
+	$(BIN)/python -m benchmarks.gallery
 	$(BIN)/python -m benchmarks.run
 
 # Campaigns, at length: hostile inputs, crashes and full disks, many threads and processes. See docs/campaigns.md.

@@ -66,9 +66,9 @@ class Items:
 
     def __init__(self, seed: int) -> None:
         table = np.random.default_rng(seed).normal(size=(TABLE, DIMENSIONS)).astype(np.float32)
-        self.table = table / np.linalg.norm(table, axis=1, keepdims=True)
+        self.table: NDArray[np.float32] = table / np.linalg.norm(table, axis=1, keepdims=True)
 
-    def places(self, owner: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def places(self, owner: int | NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         return (owner * 7919 + numbers * 104_729 + numbers // 3) % TABLE
 
     def vectors(self, owner: int, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -95,7 +95,7 @@ class Worker:
     def run(self) -> None:
         ends = time.monotonic() + self.setup.seconds
         while time.monotonic() < ends:
-            act = self.random.choice([self.search, self.search, self.search, self.add, self.delete])
+            act = (self.search, self.search, self.search, self.add, self.delete)[self.random.integers(5)]
             try:
                 act()
                 self.done[act.__name__] += 1
@@ -179,11 +179,13 @@ def opened_counters(path: str, setup: Setup) -> NDArray[np.int64]:
     return np.memmap(path, np.int64, "r+", shape=(setup.processes * setup.threads, 4))
 
 
-def process(setup: Setup, number: int, told: Any) -> None:
-    """One process with its threads, which share one gallery."""
+def process(setup: Setup, number: int, ready: Any, told: Any) -> None:
+    """One process with its threads, which share one gallery. Time counts when all are `ready`, their indexes made."""
     items, counters = Items(setup.seed), opened_counters(setup.counters, setup)
     sys.setswitchinterval(1e-4)  # threads that meet more often
     with Gallery.open(setup.uri) as gallery:
+        gallery.search(items.table[0], 1)
+        ready.wait()
         first = number * setup.threads
         workers = [Worker(setup, items, gallery, counters, first + k) for k in range(setup.threads)]
         threads = [threading.Thread(target=worker.run) for worker in workers]
@@ -208,12 +210,12 @@ def stressed(setup: Setup) -> dict[str, Any]:
             )
         counters[:] = [setup.share, setup.share, 0, 0]
     context = multiprocessing.get_context("spawn")
-    told = context.Queue()
+    ready, told = context.Barrier(setup.processes), context.Queue()
     if setup.processes == 1:
-        process(setup, 0, told)
+        process(setup, 0, ready, told)
         answers = [told.get()]
     else:
-        processes = [context.Process(target=process, args=(setup, number, told)) for number in range(setup.processes)]
+        processes = [context.Process(target=process, args=(setup, number, ready, told)) for number in range(setup.processes)]
         for each in processes:
             each.start()
         answers = [told.get(timeout=setup.seconds + 600) for _ in processes]
