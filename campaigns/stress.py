@@ -215,7 +215,8 @@ def stressed(setup: Setup) -> dict[str, Any]:
         process(setup, 0, ready, told)
         answers = [told.get()]
     else:
-        processes = [context.Process(target=process, args=(setup, number, ready, told)) for number in range(setup.processes)]
+        given = [(setup, number, ready, told) for number in range(setup.processes)]
+        processes = [context.Process(target=process, args=each) for each in given]
         for each in processes:
             each.start()
         answers = [told.get(timeout=setup.seconds + 600) for _ in processes]

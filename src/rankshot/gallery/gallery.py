@@ -157,7 +157,6 @@ class Gallery:
             if given is not None and len(given) != len(images):
                 raise ValueError(f"there must be as many {what} as images, {len(images)}, got {len(given)}")
         notes = [dict(each) for each in metadata] if metadata is not None else [{} for _ in range(len(images))]
-        encoded(notes)  # complains now, and not when everything is embedded
         names = list(ids) if ids is not None else [id_of(each) for each in images]
         return self._added(images, names, notes)
 
@@ -182,6 +181,7 @@ class Gallery:
         if vectors is not None:
             places, failures = list(range(len(images))), []
         else:
+            encoded(notes)  # complains now, and not when everything is embedded
             sources = [source_of(each) for each in images]  # first: what changes while it is embedded is noticed next time
             parts = list(self.embedder.each(images))
             places = [place for part in parts for place in part.places]
