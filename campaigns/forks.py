@@ -65,7 +65,7 @@ class Child:
             return Ended(seconds, usage.ru_maxrss * 1024, os.waitstatus_to_exitcode(status), self.stopped)
         if self.marker is not None:
             if self.marker.exists():
-                self.began, self.marker = time.monotonic(), None
+                self.began, self.marker, seconds = time.monotonic(), None, 0.0
             elif seconds < BEFORE:
                 return None
         is_slow = seconds > self.seconds and seconds - self._starved() > self.seconds

@@ -1,7 +1,8 @@
 """Hostile inputs of every kind: `python -m campaigns.fuzz`. Seeded, bounded in time, and it goes on where it was stopped.
 
 Input number n depends on the seed and on n alone. Writes results/campaigns/fuzz.json; every input that failed is kept below
-runs/campaigns/fuzz/failed, and `--again FOLDER` tries one of them once more. Exit code 1 if anything was found.
+runs/campaigns/fuzz/failed, and `--again FOLDER` tries one of them once more, as does a campaign that goes on. The exit code
+is 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +119,8 @@ class Campaign:
             self.tally.write(self.folder)
             told(f"{sum(self.tally.tried.values()):,} inputs, {self.tally.seconds:.0f} s, {self.tally.failures} failures")
 
-        waiting = (number for number in numbers if not self.tally.is_done(number))
+        failed = self.tally.to_try_again()
+        waiting = chain(failed, (number for number in numbers if not self.tally.is_done(number)))
         start = lambda number, place: self.start(number, self.arenas[place])  # noqa: E731
         in_turns(WORKERS, waiting, seconds, start, lambda *ended: self._done(*ended), tick)
         tick()

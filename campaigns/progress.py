@@ -20,7 +20,7 @@ class Tally:
     next     every input before this one is done
     beyond   those after it that are done too
     tried    how many, by kind
-    found    cause -> how often, and the first inputs
+    found    cause -> how often, and by which inputs
     """
 
     seed: int
@@ -35,6 +35,8 @@ class Tally:
         return number < self.next or number in self.beyond
 
     def done(self, number: int, kind: str, times: int = 1) -> None:
+        if self.is_done(number):  # tried again
+            return
         self.tried[kind] += times
         self.beyond.add(number)
         while self.next in self.beyond:
@@ -45,9 +47,14 @@ class Tally:
         """How often this was seen now."""
         entry = self.found.setdefault(f"{kind}: {cause}", {"times": 0, "inputs": [], "detail": detail})
         entry["times"] += 1
-        if len(entry["inputs"]) < 5:
-            entry["inputs"].append(number)
+        entry["inputs"].append(number)
         return int(entry["times"])
+
+    def to_try_again(self) -> list[int]:
+        """Inputs that have failed: whoever goes on may have mended why. What was found of them is forgotten."""
+        numbers = sorted({number for each in self.found.values() for number in each["inputs"]})
+        self.found.clear()
+        return numbers
 
     @property
     def failures(self) -> int:

@@ -3,10 +3,13 @@
 import sqlite3
 import threading
 
+import numpy as np
 import pytest
 
 from rankshot.gallery import Damaged, database
 from rankshot.gallery.database import DATABASE, Database
+from rankshot.gallery.local import LocalStore
+from rankshot.gallery.rescuing import rescue
 
 
 @pytest.fixture
@@ -94,6 +97,20 @@ def test_every_byte_of_the_first_pages_may_be_another(folder):
             found.close()
         except (ValueError, OSError):
             pass
+
+
+@pytest.mark.parametrize("column", ["metadata", "source", "id"])
+def test_a_value_of_megabytes_is_not_read(folder, column):
+    """One of 100 MB took a gigabyte to look at."""
+    store = LocalStore(folder)
+    store.add(np.ones((2, store.dimensions), np.float32), ["a", "b"], [{"x": 1}] * 2)
+    store.close()
+    changed(folder, f"UPDATE items SET {column} = zeroblob({database.LONGEST + 1}) WHERE row = 1")
+    with pytest.raises(Damaged, match="too big"):
+        LocalStore(folder).search(np.ones((1, store.dimensions), np.float32), 2)
+    assert "what is told about image 1 is damaged" in LocalStore(folder).verify()[-1]
+    rescued, _ = rescue(folder, folder / "new")
+    assert [id for chunk in rescued.chunks() for id in chunk.ids] == ["a"]
 
 
 def test_who_waits_too_long_is_told(folder, monkeypatch):

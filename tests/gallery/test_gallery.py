@@ -269,6 +269,7 @@ WRONG = [
     (lambda g: g.add(some(2), metadata=[{}]), ValueError, "as many metadata as images, 2, got 1"),
     (lambda g: g.add(some(1), metadata=[{"x": {1, 2}}]), ValueError, "metadata must be what JSON can hold"),
     (lambda g: g.add(some(1), metadata=[{"x": np.nan}]), ValueError, "metadata must be what JSON can hold"),
+    (lambda g: g.add(some(1), metadata=[{"x": "x" * 2**20}]), ValueError, "metadata may have 1,048,576 characters"),
     (lambda g: g.add(np.full((1, DIMENSIONS), np.nan)), ValueError, "vectors must be finite, number 0 is not"),
     (lambda g: g.add(np.zeros((1, 3))), ValueError, "vectors must have 6 dimensions, got 3"),
     (lambda g: g.add(["picture.png"]), ValueError, "holds vectors that were made elsewhere"),

@@ -29,6 +29,7 @@ JOURNAL = "-journal"  # never left by us: our databases have a write-ahead log
 MARK = 0x52414E4B  # "RANK": whose database it is
 FORMAT = 2
 LITTLE = 2**16  # bytes: SQLite grows its log in steps of half of it
+LONGEST = 2**23  # bytes of one value: what a gallery from elsewhere can make us read at once
 PATIENCE = 20.0  # seconds to wait for another process that is writing
 TABLES = (
     # What the gallery is about, as JSON; how many changes there were, and how many rows of vectors count.
@@ -186,6 +187,7 @@ def check_files(path: Path) -> None:
 
 def _connected(uri: str) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     connection.execute("PRAGMA synchronous = FULL")  # what was committed is on the disk

@@ -10,7 +10,7 @@ from typing import Any
 from .store import Metadata
 
 PLAIN = re.compile(r"[^\"\'\\\x00-\x1f]*")  # a text without quotes and the like
-MOST_VALUES = 200  # that are told to a database
+MOST_VALUES, LONGEST = 200, 10_000  # that are told to a database, and characters of one
 
 
 class Wanted:
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def _is_plain_text(value: Any) -> bool:
-    return type(value) is str and PLAIN.fullmatch(value) is not None and value.isprintable()
+    return type(value) is str and len(value) <= LONGEST and PLAIN.fullmatch(value) is not None and value.isprintable()
 
 
 def _is_small(value: Any) -> bool:

@@ -13,6 +13,7 @@ Vectors = NDArray[np.float32]
 Metadata = Mapping[str, Any]
 Filter = Callable[[Metadata], bool]
 LONGEST_ID = 8192  # characters: a path
+LONGEST_METADATA = 2**20  # characters of an image's, as JSON
 ENCODER = json.JSONEncoder(allow_nan=False)
 
 
@@ -131,9 +132,12 @@ def encoded(metadata: Iterable[Metadata]) -> list[str]:
 
 def _encoded(note: dict[str, Any]) -> str:
     try:
-        return ENCODER.encode(note)
+        found = ENCODER.encode(note)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"metadata must be what JSON can hold, got {str(note)[:100]}: {error}") from None
+    if len(found) > LONGEST_METADATA:
+        raise ValueError(f"metadata may have {LONGEST_METADATA:,} characters as JSON, got {len(found):,}: {found[:100]}…")
+    return found
 
 
 def decoded(note: str | bytes) -> dict[str, Any]:

@@ -73,8 +73,8 @@ class Transaction:
 
     def intact_items(self, first: int, count: int) -> list[Item]:
         """Those of `count` rows that are as they were written."""
-        found = self._connection.execute("SELECT * FROM items WHERE row BETWEEN ? AND ?", (first, first + count - 1))
-        return [Item(row, _id(key), *told) for row, key, *told, sum in found if sum == checksum_of(row, key, *told)]
+        found = (values for _, values in self._row_by_row(first, first + count - 1) if values is not None)
+        return [Item(row, _id(key), note, origin) for row, key, note, origin, _ in found]
 
     def with_ids(self, ids: Sequence[str]) -> list[tuple[int, str, str | None]]:
         """(row, id, source) of those that are there."""
@@ -135,10 +135,13 @@ class Transaction:
     def problems(self) -> list[str]:
         """Everything in the tables is read; one line for each thing that is damaged."""
         (rows,) = self.one("SELECT rows FROM state")
-        checks = [str(each) for (each,) in self._connection.execute("PRAGMA integrity_check(5)")]
+        try:
+            checks = [str(each) for (each,) in self._connection.execute("PRAGMA integrity_check(5)")]
+        except sqlite3.DataError as error:  # a value that is larger than anything that we write
+            checks = [str(error)]
         found = [f"{self._folder / DATABASE}: {each}" for each in checks if each != "ok"]
-        for row, key, note, origin, checksum in self._connection.execute("SELECT * FROM items ORDER BY row"):
-            if checksum != checksum_of(row, key, note, origin):
+        for row, values in self._row_by_row(0, rows):
+            if values is None:
                 found.append(f"{self._folder}: what is told about image {row} is damaged: its checksum is wrong")
         dead, there = (
             {row for (row,) in self._connection.execute(f"SELECT row FROM {table}")} for table in ("deleted", "items")
@@ -146,6 +149,16 @@ class Transaction:
         if (dead & there) or (dead | there) != set(range(rows)):
             found.append(f"{self._folder}: some images are neither there nor deleted, or both")
         return found
+
+    def _row_by_row(self, first: int, last: int) -> Iterator[tuple[int, tuple[Any, ...] | None]]:
+        """Each with what is told of it; None: not what was written. One that cannot be read is not in the way of others."""
+        asked = "SELECT row FROM items WHERE row BETWEEN ? AND ? ORDER BY row"
+        for (row,) in self._connection.execute(asked, (first, last)).fetchall():
+            try:
+                values = self._connection.execute("SELECT * FROM items WHERE row = ?", (row,)).fetchone()
+            except sqlite3.DataError:  # larger than anything that we write
+                values = None
+            yield row, values if values is not None and values[-1] == checksum_of(*values[:-1]) else None
 
     def _numbered(self, ids: Sequence[str | None], first: int) -> list[str]:
         """Ids that are left open become numbers: that of the row, or the next that is free."""
