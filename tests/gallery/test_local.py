@@ -159,6 +159,9 @@ def test_vectors_that_are_cut_short_or_gone(tmp_path):
         ("UPDATE blocks SET first = 1", "not told of one after another"),
         ("INSERT INTO deleted VALUES (77, 99)", "of 4 images it tells what became of 5"),
         ("DELETE FROM state", "does not tell what it is about"),
+        ("UPDATE state SET change = 'x'", "where there should be numbers there is"),
+        ("UPDATE state SET rows = -1", "where there should be numbers there is"),
+        ("UPDATE blocks SET rows = x'00'", "where there should be numbers there is"),
         ("UPDATE state SET dimensions = 9223372036854775807", "should be a whole number from 1 to 65,536"),
         ("UPDATE state SET about = '[1]'", "should be an object"),
         ("UPDATE items SET source = '[1, 2]', row = row", "is damaged"),
@@ -172,6 +175,21 @@ def test_a_database_that_somebody_has_changed(tmp_path, change, told):
     database.close()
     with pytest.raises(ValueError, match=told):
         LocalStore(tmp_path / "g").search(vectors_of(0, 1), 4)
+
+
+@pytest.mark.parametrize("origin", [5, b"[1, 2, 'x']", "[1]", 0.5])
+def test_a_source_that_somebody_has_made(tmp_path, origin):
+    """With the right checksum too."""
+    made(tmp_path / "g", (0, 2)).close()
+    database = sqlite3.connect(tmp_path / "g" / DATABASE)
+    key, note = database.execute("SELECT id, metadata FROM items WHERE row = 0").fetchone()
+    database.execute("UPDATE items SET source = ?, checksum = ?", (origin, checksum_of(0, key, note, origin)))
+    database.commit()
+    database.close()
+    with pytest.raises(ValueError, match="the source of an image"):
+        LocalStore(tmp_path / "g").sources(["i0"])
+    with pytest.raises(ValueError, match=r"is damaged|the source of an image"):
+        list(LocalStore(tmp_path / "g").chunks())
 
 
 @pytest.mark.parametrize("note", ["[1]", "{", "[" * 100_000, "5", "null"])

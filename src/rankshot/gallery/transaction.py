@@ -48,15 +48,22 @@ class Transaction:
 
     def state(self) -> tuple[int, int]:
         """Number of the last change, and how many rows of vectors count."""
-        change, rows = self.one("SELECT change, rows FROM state")
+        change, rows = self._whole(self.one("SELECT change, rows FROM state"))
         return change, rows
+
+    def _whole(self, values: Sequence[Any]) -> tuple[int, int]:
+        """Two numbers: a column of SQLite's may hold anything."""
+        if not all(type(each) is int and 0 <= each < 2**62 for each in values):
+            raise Damaged(f"{self._folder / DATABASE} is damaged: where there should be numbers there is {values!r:.60}")
+        one, other = values
+        return one, other
 
     def count(self) -> int:
         return int(self.one("SELECT COUNT(*) FROM items")[0])
 
     def blocks(self, first: int = 0) -> list[Block]:
         asked = "SELECT first, rows, checksum FROM blocks WHERE first >= ? ORDER BY first"
-        return self._connection.execute(asked, (first,)).fetchall()
+        return [(start, *self._whole(told)) for start, *told in self._connection.execute(asked, (first,))]
 
     def deleted(self, since: int) -> list[int]:
         """Rows that changes after `since` deleted."""
@@ -67,7 +74,7 @@ class Transaction:
         for some in _parts(rows):
             asked = f"SELECT * FROM items WHERE row IN ({', '.join('?' * len(some))}) ORDER BY row"
             for row, key, note, origin, checksum in self._connection.execute(asked, some):
-                if checksum != checksum_of(row, key, note, origin):
+                if not is_intact(row, key, note, origin, checksum):
                     raise Damaged(f"{self._folder}: what is told about image {row} is damaged. {RESCUE}")
                 yield Item(row, _id(key), note, origin)
 
@@ -102,6 +109,8 @@ class Transaction:
 
     def source(self, origin: Any) -> Source | None:
         where = f"{self._folder / DATABASE}: the source of an image"
+        if not isinstance(origin, str | None):
+            raise Damaged(f"{where} is damaged: it should be a text")
         return None if origin is None else Source(*parsed(origin, Digest, where))
 
     def insert(
@@ -134,7 +143,7 @@ class Transaction:
 
     def problems(self) -> list[str]:
         """Everything in the tables is read; one line for each thing that is damaged."""
-        (rows,) = self.one("SELECT rows FROM state")
+        _, rows = self.state()
         try:
             checks = [str(each) for (each,) in self._connection.execute("PRAGMA integrity_check(5)")]
         except sqlite3.DataError as error:  # a value that is larger than anything that we write
@@ -158,7 +167,7 @@ class Transaction:
                 values = self._connection.execute("SELECT * FROM items WHERE row = ?", (row,)).fetchone()
             except sqlite3.DataError:  # larger than anything that we write
                 values = None
-            yield row, values if values is not None and values[-1] == checksum_of(*values[:-1]) else None
+            yield row, values if values is not None and is_intact(*values) else None
 
     def _numbered(self, ids: Sequence[str | None], first: int) -> list[str]:
         """Ids that are left open become numbers: that of the row, or the next that is free."""
@@ -170,6 +179,12 @@ class Transaction:
                 each = None if is_there or name in taken else name
             names.append(each)
         return names
+
+
+def is_intact(row: Any, key: Any, note: Any, origin: Any, checksum: Any) -> bool:
+    """Of the right kinds, whoever has made the checksum, and what was written."""
+    kinds = isinstance(key, bytes) and isinstance(note, str) and isinstance(origin, str | None)
+    return kinds and bool(checksum == checksum_of(row, key, note, origin))
 
 
 def checksum_of(row: Any, key: Any, note: Any, origin: Any) -> int:
