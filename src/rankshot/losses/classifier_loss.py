@@ -38,6 +38,10 @@ class ClassifierLoss(BatchLoss):
         self.cosine, self.scale = cosine, positive("scale", scale)
 
     def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        if labels.device.type == "cpu":  # to look at them would make a GPU wait
+            low, high, classes = int(labels.min()), int(labels.max()), self.head.out_features
+            if low < 0 or high >= classes:
+                raise ValueError(f"labels must be from 0 to {classes - 1}, got {low if low < 0 else high}")
         values = embeddings.to(self.head.weight.dtype)
         return nn.functional.cross_entropy(self._by_cosine(values) if self.cosine else self.head(values), labels)
 
