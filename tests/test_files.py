@@ -1,5 +1,6 @@
 """A file is there whole or not at all."""
 
+import hashlib
 import os
 import resource
 import signal
@@ -8,7 +9,18 @@ from pathlib import Path
 import pytest
 from disks import grow
 
-from rankshot.files import Lines, check_no_link, opened, output, read_whole, replacing, whole_folder, write_all, write_whole
+from rankshot.files import (
+    Lines,
+    check_no_link,
+    digest_of,
+    opened,
+    output,
+    read_whole,
+    replacing,
+    whole_folder,
+    write_all,
+    write_whole,
+)
 
 
 def test_text_and_bytes(tmp_path):
@@ -128,6 +140,31 @@ def test_no_more_is_read_than_asked_for(tmp_path):
     assert read_whole(tmp_path / "a", 5) == b"12345"
     with pytest.raises(OSError, match="is larger than 4 bytes, the most that is read of such a file"):
         read_whole(tmp_path / "a", 4)
+
+
+def test_digests_end(tmp_path):
+    """What says that it is empty, or is larger than any such file, is not read to an end that may not come."""
+    (tmp_path / "a").write_bytes(b"12345")
+    assert digest_of(tmp_path / "a") == hashlib.sha256(b"12345").hexdigest()
+    assert digest_of(tmp_path / "a", 4) is None
+    with (tmp_path / "holes").open("wb") as file:
+        file.truncate(2**42)
+    assert digest_of(tmp_path / "holes", 2**27) is None
+    (tmp_path / "empty").write_bytes(b"")
+    assert digest_of(tmp_path / "empty") == hashlib.sha256().hexdigest()
+
+
+@pytest.mark.skipif(not Path("/proc/self/pagemap").exists(), reason="there is no /proc here")
+@pytest.mark.parametrize("name", ["/proc/self/pagemap", "/proc/self/maps"])
+def test_what_only_looks_like_a_file_has_no_digest(name):
+    assert digest_of(Path(name)) is None
+
+
+def test_a_new_file_may_be_read_by_whom_the_old_one_might(tmp_path):
+    write_whole(tmp_path / "a", b"old")
+    (tmp_path / "a").chmod(0o600)
+    write_whole(tmp_path / "a", b"new")
+    assert ((tmp_path / "a").stat().st_mode & 0o777, (tmp_path / "a").read_bytes()) == (0o600, b"new")
 
 
 def test_a_part_of_what_is_written_is_not_all(small_disk):

@@ -8,6 +8,7 @@ A link at that place is replaced, never followed.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import secrets
 import shutil
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 PARTIAL = ".*.partial"  # what a process that was killed while writing leaves behind
-MOST_BYTES = 2**28  # of a file that is read at once
+MOST_BYTES, A_PART = 2**28, 2**20  # of a file that is read at once, and of one that is read part by part
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 BINARY, DO_NOT_WAIT = getattr(os, "O_BINARY", 0), getattr(os, "O_NONBLOCK", 0)
 
@@ -52,6 +53,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     partial = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.partial")
     with named(path):
         file = _created(partial)
+        with suppress(OSError):  # who may read the old file may read the new one, and nobody else
+            before = os.stat(path, follow_symlinks=False).st_mode
+            if stat.S_ISREG(before):
+                os.chmod(partial, before & 0o777)
     try:
         with file:
             yield file
@@ -104,10 +109,29 @@ class Lines:
 def read_whole(path: Path, most: int = MOST_BYTES, *, follow: bool = False) -> bytes:
     """The content of a plain file of at most so many bytes; see `opened`."""
     with opened(path, follow=follow) as file:
-        content = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
-    if content is None or len(content) > most:
+        is_too_large = os.fstat(file.fileno()).st_size > most
+        content = b"" if is_too_large else file.read(most + 1)
+    if content is None:
+        raise _refused(path, "is no file that can be read to its end")
+    if is_too_large or len(content) > most:
         raise OSError(errno.EFBIG, f"is larger than {most:,} bytes, the most that is read of such a file", str(path))
     return content
+
+
+def digest_of(path: Path, most: int | None = None, *, follow: bool = False) -> str | None:
+    """SHA-256 of a plain file; None where it is larger than `most`, or than its own size: some that only look plain, as
+    below /proc, never end."""
+    digest = hashlib.sha256()
+    with opened(path, follow=follow) as file:
+        left = os.fstat(file.fileno()).st_size
+        if most is not None and left > most:
+            return None
+        while part := file.read(min(A_PART, left + 1)):
+            left -= len(part)
+            if left < 0:
+                return None
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def text_of(path: Path) -> str:
@@ -140,6 +164,14 @@ def check_plain(path: Path, *, follow: bool = False) -> None:
         raise _refused(path, "is a link, and links within such a folder are not followed")
     if not stat.S_ISREG(kind):
         raise _refused(path, "is a folder" if stat.S_ISDIR(kind) else "is no plain file")
+
+
+def check_own(path: Path) -> None:
+    """Complain about a file that is written in place and has another name elsewhere: that one would change too."""
+    if os.path.lexists(path):
+        check_plain(path)
+        if os.stat(path, follow_symlinks=False).st_nlink > 1:
+            raise _refused(path, "has another name elsewhere (a hard link), which would change with it: use a copy")
 
 
 def check_no_link(path: Path) -> None:

@@ -187,9 +187,10 @@ def test_nowhere_to_write(source, tmp_path):
         prepare(folder.listing(source), tmp_path / "file" / "cache")
 
 
-def test_one_changed_byte_is_noticed_when_opened(source, tmp_path):
+def test_one_changed_byte_is_noticed_when_opened(source, tmp_path, monkeypatch):
     """By size and time first; a copy of the folder is compared once."""
     place = tmp_path / "cache"
+    monkeypatch.setenv("RANKSHOT_DATA", str(tmp_path))
     prepared(source, place)
     before = (place / "images.bin").stat()
     content = bytearray((place / "images.bin").read_bytes())
@@ -202,6 +203,16 @@ def test_one_changed_byte_is_noticed_when_opened(source, tmp_path):
     assert len(store.open_split(place, "train")) > 0
     stamp = json.loads((place / "checked.json").read_text())
     assert stamp["time"] == (place / "images.bin").stat().st_mtime_ns != before.st_mtime_ns
+
+
+def test_what_was_checked_is_not_noted_in_others_folders(source, tmp_path):
+    """A config from elsewhere may say where data lies, and nothing is written there."""
+    place = tmp_path / "cache"
+    prepared(source, place)
+    (place / "checked.json").unlink()
+    store.CHECKED.clear()
+    assert len(store.open_split(place, "train")) > 0
+    assert not (place / "checked.json").exists()
 
 
 def test_prepared_data_is_not_read_through_a_link(source, tmp_path):

@@ -1,8 +1,10 @@
 """Galleries of the first format open, and stay as they were beside what takes their place."""
 
 import os
+import resource
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from gallery.adding import vectors_of
 from gallery.format_1_files import write_format_1
 
 from rankshot.gallery import Damaged, Gallery
-from rankshot.gallery.format_1 import HEADER, ITEMS, JOURNAL, KEPT, VECTORS
+from rankshot.gallery.format_1 import HEADER, ITEMS, JOURNAL, KEPT, RECORD, VECTORS
 from rankshot.gallery.local import LocalStore
 from rankshot.gallery.rescuing import rescue
 
@@ -88,6 +90,20 @@ def test_a_bad_header(tmp_path, header):
     (tmp_path / "g" / HEADER).write_text(header)
     with pytest.raises(ValueError, match=r"gallery\.json"):
         LocalStore(tmp_path / "g")
+
+
+def test_a_record_of_gigabytes_of_nothing(tmp_path):
+    """Told by a journal of 64 bytes, in a file with holes."""
+    write_format_1(tmp_path / "g", [("add", [block(0)])])
+    record = np.frombuffer((tmp_path / "g" / JOURNAL).read_bytes(), RECORD).copy()
+    record["length"] = 2**31
+    record["own"] = zlib.crc32(record[0].tobytes()[:-4])
+    (tmp_path / "g" / JOURNAL).write_bytes(record.tobytes())
+    os.truncate(tmp_path / "g" / ITEMS, 2**32)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(Damaged, match="images 0 to 1 are damaged"):
+        LocalStore(tmp_path / "g")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**19  # KiB
 
 
 def test_links_are_refused(tmp_path):

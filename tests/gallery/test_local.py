@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +176,48 @@ def test_a_database_that_somebody_has_changed(tmp_path, change, told):
     database.close()
     with pytest.raises(ValueError, match=told):
         LocalStore(tmp_path / "g").search(vectors_of(0, 1), 4)
+
+
+def test_filters_find_what_python_finds(tmp_path):
+    """Whatever the names and values are."""
+    notes = [
+        {"größe": "groß"},
+        {"t": [1, 2]},
+        {"t": "[1,2]"},
+        {"s": "a\0b"},
+        {"s": "a"},
+        {"o": {}},
+        {"o": "{}"},
+        {"s": True},
+    ]
+    store = LocalStore.create(tmp_path / "g", 8, {})
+    store.add(vectors_of(0, len(notes)), [str(k) for k in range(len(notes))], notes)
+    for where in [{"größe": "groß"}, {"t": "[1,2]"}, {"s": "a"}, {"s": 1}, {"o": "{}"}, {"o": ["{}", "x"], "t": 1}]:
+        wanted = Wanted(where)
+        found = {hit.id for hit in store.search(vectors_of(0, 1), 99, wanted)[0]}
+        assert found == {str(k) for k, note in enumerate(notes) if wanted(note)}, where
+
+
+def test_more_rows_than_there_are_take_no_memory_and_no_disk(tmp_path):
+    made(tmp_path / "g", (0, 4)).close()
+    for rows in (60_000_000, 2, 2**62):
+        database = sqlite3.connect(tmp_path / "g" / DATABASE)
+        database.execute("UPDATE state SET rows = ?", (rows,))
+        database.commit()
+        database.close()
+        before = (tmp_path / "g" / SEGMENT).stat().st_size
+        store = LocalStore(tmp_path / "g")
+        with pytest.raises(Damaged, match="is damaged"):
+            store.add(vectors_of(9, 1), ["new"], [{}])
+        assert (tmp_path / "g" / SEGMENT).stat().st_size == before
+        tracemalloc.start()
+        try:
+            told = raised_by(store.verify) or store.verify()
+        except Damaged as error:
+            told = [str(error)]
+        assert told
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("origin", [5, b"[1, 2, 'x']", "[1]", 0.5])

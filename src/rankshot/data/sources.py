@@ -17,9 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypedDict
 
-from rankshot.files import opened, read_whole, write_whole
+from rankshot.files import digest_of, read_whole, write_whole
 from rankshot.schema import Between, Length, read_json
 
+from .budget import FILES
 from .listing import is_image
 from .trees import open_tree
 
@@ -27,7 +28,8 @@ log = logging.getLogger(__name__)
 
 SOURCES = "sources.json"
 MOST_BYTES = 2**30  # of the file: ten million images
-Number = Annotated[int, Between(-(2**62), 2**62)]
+MOST_OF_A_PICTURE = FILES.size  # larger ones are not decoded
+Number = Annotated[int, Between(-(10**30), 10**30)]  # a file may be from the year 9999
 State = tuple[Number, Number]  # bytes, and time of the last change in nanoseconds
 
 
@@ -148,7 +150,6 @@ def _read(place: Path) -> Content | None:
 def _digest(path: Path) -> str:
     """Of a file; empty where it cannot be read, which no file's is."""
     try:
-        with opened(path, follow=True) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of(path, MOST_OF_A_PICTURE if is_image(path.name) else None, follow=True) or ""
     except OSError:
         return ""

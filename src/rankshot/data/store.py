@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rankshot.files import check_no_link, opened, write_whole
 from rankshot.schema import Between, Length, checked, read_json
 
+from .cache import root_of
 from .image_set import ImageSet
 from .listing import MOST_PIXELS_A_SIDE, SPLITS
 
@@ -151,8 +152,9 @@ def check_once(folder: Path, manifest: Mapping[str, Any]) -> None:
     if checksum(folder / IMAGES) != manifest["sha256"]:
         raise ValueError(f"{folder / IMAGES} is not as it was prepared: delete {folder} and prepare it again")
     CHECKED[folder.resolve()] = stamp
-    with suppress(OSError):  # a folder to be read only is compared once in each process
-        _remember(folder, manifest["sha256"])
+    if folder.resolve().is_relative_to(root_of().resolve()):  # others' folders are compared once in each process
+        with suppress(OSError):
+            _remember(folder, manifest["sha256"])
 
 
 def _stamp(folder: Path, digest: str) -> Stamp:

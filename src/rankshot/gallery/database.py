@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from rankshot.files import check_no_link, check_plain, opened, wait_for_folder
+from rankshot.files import check_own, opened, wait_for_folder
 
 from .store import Damaged
 
@@ -30,6 +30,7 @@ MARK = 0x52414E4B  # "RANK": whose database it is
 FORMAT = 2
 LITTLE = 2**16  # bytes: SQLite grows its log in steps of half of it
 LONGEST = 2**23  # bytes of one value: what a gallery from elsewhere can make us read at once
+COPIES = 20  # tries to copy a database while nobody changes it
 PATIENCE = 20.0  # seconds to wait for another process that is writing
 TABLES = (
     # What the gallery is about, as JSON; how many changes there were, and how many rows of vectors count.
@@ -50,13 +51,14 @@ class Database:
     """Connections to one file, each used by one thread at a time. Not to be carried into a forked process."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / DATABASE
+        self.path = folder.absolute() / DATABASE
         self._process = os.getpid()
         self._free: list[sqlite3.Connection] = []
         self._lock, self._is_closed = threading.Lock(), False
         self._turn = threading.Lock()  # of the threads that write: SQLite lets those who wait try again at random
         self.is_writable = os.access(folder, os.W_OK) and os.access(self.path, os.W_OK)
         check_files(self.path)
+        self._identity = _identity(self.path)
         self._uri = self._address()
         with self._borrowed() as connection:
             _check_ours(self.path, connection)
@@ -69,6 +71,11 @@ class Database:
         for each in free:
             each.close()
 
+    def _check_in_place(self) -> None:
+        """Its files are found by their names: under these another gallery may lie by now."""
+        if _identity(self.path) != self._identity:
+            raise FileNotFoundError(f"{self.path.parent} was moved or replaced since it was opened: open it again")
+
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Everything in the block sees one moment, whatever others write meanwhile."""
@@ -79,6 +86,11 @@ class Database:
             finally:
                 with suppress(sqlite3.Error):
                     connection.execute("ROLLBACK")
+
+    def settle(self) -> None:
+        """Everything into the database itself: its file alone is the gallery then."""
+        with self._borrowed() as connection:
+            _carry_over(connection, self.path.parent)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -107,6 +119,7 @@ class Database:
                 raise ValueError(f"{self.path.parent} was closed: open it again")
             if os.getpid() != self._process:
                 raise ValueError(f"{self.path.parent} was opened before this process was forked: open it here again")
+            self._check_in_place()
             connection = self._free.pop() if self._free else None
         with told(self.path):
             connection = connection or _connected(self._uri)
@@ -138,13 +151,25 @@ class Database:
             return f"{address}?mode=ro"
         except sqlite3.OperationalError:  # where nothing can be written, SQLite has no place to tell others what it reads
             pass
-        if not _has_content(self.path.with_name(DATABASE + BESIDE[0])):
-            return f"{address}?immutable=1"
-        place = Path(tempfile.mkdtemp(prefix="rankshot-gallery-"))  # its log has not been carried over yet: do so in a copy
+        place = Path(tempfile.mkdtemp(prefix="rankshot-gallery-"))  # so it is read as it is now, from a copy
         weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        for name in (DATABASE, DATABASE + BESIDE[0]):
-            shutil.copyfile(self.path.with_name(name), place / name)
+        self._copy_to(place)
         return f"file:{quote(str(place / DATABASE))}?mode=rw"
+
+    def _copy_to(self, place: Path) -> None:
+        """Of one moment: somebody may be writing, from where the folder can be written to."""
+        files = [self.path, self.path.with_name(DATABASE + BESIDE[0])]
+        for _ in range(COPIES):
+            before = [_state(each) for each in files]
+            for each in files:
+                (place / each.name).unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(each, place / each.name)
+            if [_state(each) for each in files] == before:
+                return
+        raise TimeoutError(
+            f"another process is writing to {self.path.parent}, which cannot be shared with it: it is read-only"
+        )
 
 
 def create(folder: Path, dimensions: int, about: str) -> None:
@@ -164,8 +189,7 @@ def create(folder: Path, dimensions: int, about: str) -> None:
                 connection.execute(f"PRAGMA application_id = {MARK}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
                 connection.execute("COMMIT")
-                if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() != (0, 0, 0):  # closing says nothing
-                    raise OSError(errno.EIO, "the new gallery could not be written whole", str(folder))
+                _carry_over(connection, folder)
             finally:
                 connection.close()
             with opened(making / DATABASE) as file:
@@ -176,11 +200,20 @@ def create(folder: Path, dimensions: int, about: str) -> None:
         shutil.rmtree(making, ignore_errors=True)
 
 
+def _carry_over(connection: sqlite3.Connection, folder: Path) -> None:
+    """What lies in the log into the database: closing does so too, and says nothing where it fails."""
+    if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone() != (0, 0, 0):
+        raise OSError(
+            errno.ENOSPC if _is_full(folder) else errno.EIO, "the gallery could not be written whole", str(folder)
+        )
+
+
 def check_files(path: Path) -> None:
     """A plain file, with nothing beside it but what SQLite puts there, links least of all."""
-    check_plain(path)
-    for each in BESIDE:
-        check_no_link(path.with_name(path.name + each))
+    if not os.path.lexists(path):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    for each in ("", *BESIDE):
+        check_own(path.with_name(path.name + each))
     if os.path.lexists(path.with_name(path.name + JOURNAL)):
         raise Damaged(f"{path.parent} holds {path.name}{JOURNAL}, which no gallery has: it is not used")
 
@@ -265,6 +298,18 @@ def _is_full(folder: Path) -> bool:
         return False
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize < LITTLE
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    return (path.stat().st_size, path.stat().st_mtime_ns) if path.exists() else None
 
 
 def _has_content(path: Path) -> bool:

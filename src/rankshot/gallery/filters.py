@@ -39,12 +39,16 @@ class Wanted:
     @property
     def sql(self) -> tuple[str, list[Any]] | None:
         """A condition on the column `metadata` and its values; None: SQLite might not compare these as Python does."""
-        if not self._can_be_told(lambda value: _is_small(value) or _is_plain_text(value)):
+        is_told = self._can_be_told(lambda value: _is_small(value) or _is_plain_text(value))
+        if not is_told or not all(name.isascii() for name in self.values):  # JSON has other names in escapes
             return None
         parts, given = [], []
         for name, values in self.values.items():
-            parts.append(f"json_extract(metadata, ?) IN ({', '.join('?' * len(values))})")
-            given += [f'$."{name}"', *values]
+            parts.append(
+                f"json_extract(metadata, ?) IN ({', '.join('?' * len(values))}) AND json_type(metadata, ?) NOT IN (?, ?)"
+            )
+            path = f'$."{name}"'
+            given += [path, *values, path, "array", "object"]  # which it tells as texts
         return " AND ".join(parts), given
 
     def _can_be_told(self, is_plain: Callable[[Any], bool]) -> bool:

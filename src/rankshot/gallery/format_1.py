@@ -13,8 +13,10 @@ import logging
 import os
 import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, TypedDict
 
@@ -24,13 +26,15 @@ from numpy.typing import NDArray
 from rankshot.files import locked, opened, read_whole, wait_for_folder
 from rankshot.schema import Between, parsed, read_json
 
-from .database import DATABASE
+from .database import BESIDE, DATABASE, PATIENCE
+from .database import JOURNAL as ROLLBACK
 from .segment import SEGMENT
 from .store import Chunk, Damaged, Vectors
 
 log = logging.getLogger(__name__)
 
 HEADER, VECTORS, ITEMS, JOURNAL = "gallery.json", "vectors.bin", "items.bin", "journal.bin"
+MOST_OF_A_RECORD = 2**28  # bytes of one, of at most 4,096 images
 KEPT = "format-1"  # the folder of the original
 ADDED, DELETED = 1, 2
 RECORD = np.dtype(
@@ -61,7 +65,8 @@ class Header(TypedDict):
 
 
 def is_format_1(folder: Path) -> bool:
-    return (folder / HEADER).is_file() and (folder / JOURNAL).is_file()
+    """Once the database is there, that counts, whatever a killed process has left beside it."""
+    return (folder / HEADER).is_file() and (folder / JOURNAL).is_file() and not os.path.lexists(folder / DATABASE)
 
 
 def migrated(folder: Path) -> Path:
@@ -70,14 +75,17 @@ def migrated(folder: Path) -> Path:
     place = Path(tempfile.mkdtemp(prefix=".making-" if is_ours else "rankshot-gallery-", dir=folder if is_ours else None))
     if not is_ours:
         atexit.register(shutil.rmtree, place, ignore_errors=True)
+        _check_alone(folder)
         _carried_over(folder, place)
         return place
     try:
-        with locked(folder) as is_free:
-            if not is_free:
-                raise TimeoutError(f"another process is writing to {folder}: try again when it is done")
+        with _soon_locked(folder):
             if (folder / DATABASE).exists():  # who did that was faster
                 return folder
+            _check_alone(folder)
+            for left in folder.glob(".making-*"):  # of one that was killed
+                if left != place:
+                    shutil.rmtree(left, ignore_errors=True)
             _carried_over(folder, place)
             for name in (SEGMENT, DATABASE):  # in this order: from now on the database counts
                 if (place / name).exists():
@@ -92,6 +100,27 @@ def migrated(folder: Path) -> Path:
     return folder
 
 
+def _check_alone(folder: Path) -> None:
+    """Nothing lies where the new gallery, or the old one, will: it may have come with the folder, and lead anywhere."""
+    for each in (KEPT, *(DATABASE + end for end in (*BESIDE, ROLLBACK))):
+        if os.path.lexists(folder / each):
+            raise Damaged(f"{folder} holds {each}, which no gallery of the first format has: it is not used")
+
+
+@contextmanager
+def _soon_locked(folder: Path) -> Iterator[None]:
+    """As soon as no other process has it."""
+    ends = time.monotonic() + PATIENCE
+    while True:
+        with locked(folder) as is_free:
+            if is_free:
+                yield
+                return
+        if time.monotonic() > ends:
+            raise TimeoutError(f"another process is writing to {folder}: try again when it is done")
+        time.sleep(0.05)
+
+
 def _carried_over(folder: Path, place: Path) -> None:
     from .local import LocalStore  # which opens what we have made
 
@@ -102,6 +131,7 @@ def _carried_over(folder: Path, place: Path) -> None:
     new = LocalStore.create(place / "new", old.dimensions, old.about)
     for ids, vectors, metadata, sources in old.intact():
         new.add(vectors, ids, metadata, sources)
+    new.settle()
     new.close()
     for each in (place / "new").iterdir():
         each.rename(place / each.name)
@@ -188,7 +218,7 @@ class Format1:
 
 def _within(file: BinaryIO, offset: int, length: int) -> bytes | None:
     """Bytes of a file; None where it is not so long."""
-    if offset + length > os.fstat(file.fileno()).st_size:
+    if length > MOST_OF_A_RECORD or offset + length > os.fstat(file.fileno()).st_size:
         return None
     file.seek(offset)
     return file.read(length)

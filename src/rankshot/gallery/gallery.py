@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rankshot.files import whole_folder
 from rankshot.losses.unit import unit_vectors
 from rankshot.schema import Length, checked
 
@@ -225,11 +226,19 @@ class Gallery:
         return sorted(found, key=lambda each: -each.similarity)
 
     def save(self, path: str | Path) -> None:
-        """A copy, in a new place of any kind."""
-        target = _created(str(path), self.store.dimensions, self.store.about)
+        """A copy, in a new place of any kind, as it is now: a folder is there whole or not at all."""
+        if is_milvus(str(path)):
+            self._copy_into(_created(str(path), self.store.dimensions, self.store.about))
+            return
+        with whole_folder(folder_in(str(path))) as place:
+            self._copy_into(LocalStore.create(place, self.store.dimensions, self.store.about))
+
+    def _copy_into(self, target: Store) -> None:
         try:
             for ids, vectors, metadata, sources in self.store.chunks():
                 target.add(vectors, ids, metadata, sources)
+            if isinstance(target, LocalStore):
+                target.settle()
         finally:
             target.close()
 

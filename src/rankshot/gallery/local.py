@@ -51,6 +51,7 @@ class LocalStore:
         self.about: dict[str, Any] = parsed(about, dict[str, Any], where)
         self.dimensions: int = checked(dimensions, Dimensions, f"{where}: dimensions")
         self._forget()
+        self._may_add = False  # until its counts were compared
 
     @classmethod
     def create(cls, folder: Path, dimensions: int, about: Mapping[str, Any]) -> Self:
@@ -72,6 +73,10 @@ class LocalStore:
     @property
     def is_writable(self) -> bool:
         return self._database.is_writable
+
+    def settle(self) -> None:
+        """The two files named above are all of it, then."""
+        self._database.settle()
 
     def close(self) -> None:
         self._database.close()
@@ -103,6 +108,9 @@ class LocalStore:
             return []
         with self._writing() as tables:
             change, first = tables.state()
+            if not self._may_add:
+                tables.check_counts(first)  # vectors go where it says
+                self._may_add = True
             if replace:
                 named = [each for each in ids if each is not None]
                 tables.drop([row for row, _, _ in tables.with_ids(named)], change + 1)
@@ -143,16 +151,14 @@ class LocalStore:
             return {id: tables.source(origin) for _, id, origin in tables.with_ids(ids)}
 
     def chunks(self) -> Iterator[Chunk]:
-        start, rows = 0, 1
-        while start < rows:
-            with self._reading() as tables:
-                view = self._views.at(tables)
-                rows, some = len(view.vectors), slice(start, start + ROWS_AT_ONCE)
-                alive = np.arange(rows)[some]
+        """As it is at one moment, all of it."""
+        with self._reading() as tables:
+            view = self._views.at(tables)
+            for start in range(0, len(view.vectors), ROWS_AT_ONCE):
+                some = slice(start, start + ROWS_AT_ONCE)
+                alive = np.arange(len(view.vectors))[some]
                 alive = alive if view.dead is None else alive[~view.dead[some]]
-                chunk = _chunk(tables, view.vectors, list(tables.items(alive.tolist())))
-            yield chunk
-            start += ROWS_AT_ONCE
+                yield _chunk(tables, view.vectors, list(tables.items(alive.tolist())))
 
     def verify(self) -> list[str]:
         """Everything is read; one line for each thing that is damaged."""

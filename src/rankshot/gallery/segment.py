@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.files import BINARY, NO_LINK, check_no_link, check_plain, named, opened, wait_for_folder, write_all
+from rankshot.files import BINARY, NO_LINK, check_own, check_plain, named, opened, wait_for_folder, write_all
 
 from .store import Damaged, Vectors
 
@@ -27,14 +27,14 @@ class Segment:
     """Rows of `dimensions` numbers each in a folder."""
 
     def __init__(self, folder: Path, dimensions: int) -> None:
-        self.path = folder / SEGMENT
+        self.path = folder.absolute() / SEGMENT
         self.width = 4 * dimensions
         self.dimensions = dimensions
         self._mapped: Vectors = np.zeros((0, dimensions), np.float32)
 
     def write(self, vectors: NDArray[np.float32], first: int) -> list[Block]:
         """Into the rows from `first` on, and onto the disk; nobody else may be writing."""
-        check_no_link(self.path)
+        check_own(self.path)
         is_new = not self.path.exists()
         with named(self.path):
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | BINARY | NO_LINK, 0o666)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
-from rankshot.files import opened
+from rankshot.files import digest_of
 
 from .pictures import own_name
 from .store import Source
@@ -36,13 +35,11 @@ def source_of(image: Any) -> Source | None:
     if name is None:
         return None
     try:
-        with opened(Path(name), follow=True) as file:
-            status = os.fstat(file.fileno())
-            if status.st_size > MOST_BYTES:
-                return None
-            return Source(status.st_size, status.st_mtime_ns, hashlib.file_digest(file, "sha256").hexdigest())
+        status = os.stat(name)
+        digest = digest_of(Path(name), MOST_BYTES, follow=True)
     except OSError:
         return None
+    return None if digest is None else Source(status.st_size, status.st_mtime_ns, digest)
 
 
 def has_changed(image: Any, before: Source) -> bool:

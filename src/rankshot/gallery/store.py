@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -131,10 +132,12 @@ def encoded(metadata: Iterable[Metadata]) -> list[str]:
 
 
 def _encoded(note: dict[str, Any]) -> str:
+    if not all(type(name) is str for name in note):  # JSON would make texts of numbers, and two names one
+        raise ValueError(f"metadata must be what JSON can hold, with texts as names, got {reprlib.repr(list(note))}")
     try:
         found = ENCODER.encode(note)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"metadata must be what JSON can hold, got {str(note)[:100]}: {error}") from None
+        raise ValueError(f"metadata must be what JSON can hold, got {reprlib.repr(note)}: {error}") from None
     if len(found) > LONGEST_METADATA:
         raise ValueError(f"metadata may have {LONGEST_METADATA:,} characters as JSON, got {len(found):,}: {found[:100]}…")
     return found

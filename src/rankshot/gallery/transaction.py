@@ -6,6 +6,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -20,7 +21,8 @@ from .segment import Block
 from .store import Damaged, Filter, Source, UnknownId, decoded, there_already
 
 AT_ONCE = 500  # rows or ids that one question names
-Digest = tuple[Annotated[int, Between(0, 2**62)], Annotated[int, Between(-(2**62), 2**62)], str]
+Digest = tuple[Annotated[int, Between(0, 10**30)], Annotated[int, Between(-(10**30), 10**30)], str]
+ZERO = "\\u0000"  # as JSON has it
 RESCUE = "What is intact can be rescued into a new gallery"
 
 
@@ -53,7 +55,7 @@ class Transaction:
 
     def _whole(self, values: Sequence[Any]) -> tuple[int, int]:
         """Two numbers: a column of SQLite's may hold anything."""
-        if not all(type(each) is int and 0 <= each < 2**62 for each in values):
+        if not all(type(each) is int and 0 <= each < 2**48 for each in values):
             raise Damaged(f"{self._folder / DATABASE} is damaged: where there should be numbers there is {values!r:.60}")
         one, other = values
         return one, other
@@ -80,8 +82,15 @@ class Transaction:
 
     def intact_items(self, first: int, count: int) -> list[Item]:
         """Those of `count` rows that are as they were written."""
-        found = (values for _, values in self._row_by_row(first, first + count - 1) if values is not None)
-        return [Item(row, _id(key), note, origin) for row, key, note, origin, _ in found]
+        items = []
+        for _, values in self._row_by_row(first, first + count - 1):
+            if values is not None:
+                row, key, note, origin, _ = values
+                with suppress(ValueError):  # of somebody who has made the checksum too
+                    self.source(origin)
+                    decoded(note)
+                    items.append(Item(row, _id(key), note, origin))
+        return items
 
     def with_ids(self, ids: Sequence[str]) -> list[tuple[int, str, str | None]]:
         """(row, id, source) of those that are there."""
@@ -101,7 +110,10 @@ class Transaction:
         told_so = where.sql if isinstance(where, Wanted) else None
         if told_so is not None:
             condition, values = told_so
-            rows = [row for (row,) in self._connection.execute(f"SELECT row FROM items WHERE {condition}", values)]
+            # SQLite takes a text to end at its first zero: what has one is looked at here.
+            selected = f"SELECT row, CASE WHEN instr(metadata, ?) THEN metadata END FROM items WHERE {condition}"
+            found = self._connection.execute(selected, [ZERO, *values])
+            rows = [row for row, note in found if note is None or where(decoded(note))]
         else:
             asked = self._connection.execute("SELECT row, metadata FROM items")
             rows = [row for row, note in asked if where(decoded(note))]
@@ -128,7 +140,10 @@ class Transaction:
             self._connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", items)
         except sqlite3.IntegrityError:
             there = {id for row, id, _ in self.with_ids(names) if row < first}
-            raise there_already(next(name for name in names if name in there)) from None
+            for name in names:
+                if name in there:
+                    raise there_already(name) from None
+            raise Damaged(f"{self._folder} is damaged: it has more images than it counts. {RESCUE}") from None
         return names
 
     def insert_blocks(self, blocks: Iterable[Block]) -> None:
@@ -152,12 +167,26 @@ class Transaction:
         for row, values in self._row_by_row(0, rows):
             if values is None:
                 found.append(f"{self._folder}: what is told about image {row} is damaged: its checksum is wrong")
-        dead, there = (
-            {row for (row,) in self._connection.execute(f"SELECT row FROM {table}")} for table in ("deleted", "items")
+        (both,) = self.one("SELECT COUNT(*) FROM items JOIN deleted USING (row)")
+        (outside,) = self.one(
+            f"SELECT (SELECT COUNT(*) FROM items WHERE row NOT BETWEEN 0 AND {rows - 1}) + "
+            f"(SELECT COUNT(*) FROM deleted WHERE row NOT BETWEEN 0 AND {rows - 1})"
         )
-        if (dead & there) or (dead | there) != set(range(rows)):
+        if both or outside or self._told_of() != rows:
             found.append(f"{self._folder}: some images are neither there nor deleted, or both")
         return found
+
+    def check_counts(self, rows: int) -> None:
+        """Every row is there or deleted, and has a vector: one that is not would be missing in silence."""
+        if (told := self._told_of()) != rows:
+            raise Damaged(f"{self._folder} is damaged: of {rows} images it tells what became of {told}. {RESCUE}")
+        (vectors,) = self.one("SELECT COALESCE(SUM(rows), 0) FROM blocks")
+        if vectors != rows:
+            raise Damaged(f"{self._folder} is damaged: it counts {rows} vectors, and tells of {vectors}. {RESCUE}")
+
+    def _told_of(self) -> int:
+        (told,) = self.one("SELECT (SELECT COUNT(*) FROM items) + (SELECT COUNT(*) FROM deleted)")
+        return int(told)
 
     def _row_by_row(self, first: int, last: int) -> Iterator[tuple[int, tuple[Any, ...] | None]]:
         """Each with what is told of it; None: not what was written. One that cannot be read is not in the way of others."""

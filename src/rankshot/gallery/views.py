@@ -49,7 +49,7 @@ class Views:
             before = View(-1, before.vectors[:0], None)
         self._check_blocks(transaction, rows)
         if before.change < 0:
-            self._check_counts(transaction, rows)
+            transaction.check_counts(rows)
         gone = transaction.deleted(before.change)
         dead = None
         if gone or before.dead is not None:
@@ -87,9 +87,3 @@ class Views:
         if place < rows:
             raise Damaged(f"{self._folder} is damaged: it counts {rows} vectors, and tells of {place}. {RESCUE}")
         self._intact = max(self._intact, place)
-
-    def _check_counts(self, transaction: Transaction, rows: int) -> None:
-        """Every row is there or deleted: one that is neither would be missing in silence."""
-        (told,) = transaction.one("SELECT (SELECT COUNT(*) FROM items) + (SELECT COUNT(*) FROM deleted)")
-        if told != rows:
-            raise Damaged(f"{self._folder} is damaged: of {rows} images it tells what became of {told}. {RESCUE}")

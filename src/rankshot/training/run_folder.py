@@ -164,7 +164,8 @@ def save_state(folder: Path, tensors: Mapping[str, Tensor], standing: Standing) 
 def load_state(folder: Path, tensors: Mapping[str, Tensor]) -> Standing:
     """Fill the live tensors with those of the last checkpoint. Without one, nothing has happened yet."""
     for partial in folder.glob(PARTIAL):  # left by a process that was killed while writing
-        partial.unlink()
+        if not partial.is_dir() or partial.is_symlink():
+            partial.unlink()
     standing = standing_in(folder)
     if (folder / STATE).exists():
         fill(tensors, read_tensors(folder / STATE), folder / STATE)
