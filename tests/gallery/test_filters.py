@@ -51,7 +51,19 @@ def test_sql_says_what_python_says(metadata, where):
 
 
 @pytest.mark.parametrize(
-    "where", [{}, {"a": []}, {"a": 0.1}, {"a": 2**53}, {'a"b': 1}, {"a": "x'y"}, {"a": None}, {"a": list(range(300))}]
+    "where",
+    [
+        {},
+        {1: 2},
+        {"é": 1},
+        {"a": []},
+        {"a": 0.1},
+        {"a": 2**53},
+        {'a"b': 1},
+        {"a": "x'y"},
+        {"a": None},
+        {"a": list(range(300))},
+    ],
 )
 def test_what_is_left_to_python(where):
     assert Wanted(where).sql is None

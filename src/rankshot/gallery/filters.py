@@ -40,7 +40,9 @@ class Wanted:
     def sql(self) -> tuple[str, list[Any]] | None:
         """A condition on the column `metadata` and its values; None: SQLite might not compare these as Python does."""
         is_told = self._can_be_told(lambda value: _is_small(value) or _is_plain_text(value))
-        if not is_told or not all(name.isascii() for name in self.values):  # JSON has other names in escapes
+        if not is_told or not all(
+            type(name) is str and name.isascii() for name in self.values
+        ):  # JSON has other names in escapes
             return None
         parts, given = [], []
         for name, values in self.values.items():
