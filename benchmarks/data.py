@@ -24,6 +24,7 @@ from rankshot.data import mini_imagenet
 from rankshot.data.decoding import decode
 from rankshot.data.preparing import prepare
 from rankshot.data.trees import open_tree
+from rankshot.preprocess import Preprocess
 
 from .measure import circumstances, in_a_process, interleaved
 from .tables import FOLDER
@@ -97,7 +98,7 @@ def drafts(source: Path) -> dict[str, float]:
 
     def ours() -> None:
         for content in photographs:
-            decode(content, (3, 84, 84))
+            decode(content, Preprocess(3, 84, 84))
 
     seconds = interleaved({"plain": plain, "ours": ours}, rounds=11)
     per_image = {f"{name}_ms": 1e3 * each / len(photographs) for name, each in seconds.items()}

@@ -13,16 +13,18 @@ from .mutations import NUMBERS, ODD_TEXTS
 
 def network(chance: random.Random) -> Try:
     import rankshot
+    from rankshot import Preprocess
     from rankshot.models import Conv4, save_pretrained
 
     if chance.random() < 0.4:
         return named(rankshot.from_pretrained, chance.choice((*PLACES, None, 7, "begun")))
     sides = small(chance), chance.choice((1, 2, 4, 0, -1, None, "x", 2.5))
-    shape = chance.choice((None, (3, 16, 16), (3, 16), (1, 2, 3), "abc", [3, 16, 16.0], (3, 0, 0)))
+    wanted = chance.choice((None, Preprocess(3, 16, 16), Preprocess(1, 2, 3), (3, 16, 16), "abc"))
     place = chance.choice((*PLACES, "new"))
     if isinstance(sides[0], int) and sides[0] > 1000:
         sides = 3, sides[1]
-    return f"save_pretrained(Conv4{sides}, {place[:50]!r}, {shape!r})", lambda: save_pretrained(Conv4(*sides), place, shape)  # type: ignore[arg-type]
+    save: Any = lambda: save_pretrained(Conv4(*sides), place, wanted)  # type: ignore[arg-type]  # noqa: E731
+    return f"save_pretrained(Conv4{sides}, {place[:50]!r}, {wanted!r})", save
 
 
 def loaded(chance: random.Random) -> Try:

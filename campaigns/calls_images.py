@@ -15,27 +15,20 @@ def embedder(chance: random.Random) -> Try:
     from rankshot import Embedder
 
     if chance.random() < 0.3:
-        shape = chance.choice(
-            (
-                None,
-                (3, 16, 16),
-                (1, 16, 16),
-                (3, 0, 16),
-                (3, -1, 16),
-                (3, 16),
-                "abc",
-                (3, 16.5, 16),
-                (3, 2**40, 2**40),
-                7,
-                (3, 2, 2),
-                ("3", "16", "16"),
-            )
-        )
-        return named(
-            Embedder,
-            chance.choice((*PLACES, None, torch.nn.Flatten(), torch.nn.Linear(3, 3))),
-            shape,
-            invert=chance.choice((None, True, "x")),
+        from rankshot import Preprocess
+
+        side = (16, 16, 0, -1, 16.5, 2**40, "16", None, 2)
+        wanted: list[Any] = [chance.choice((3, 1, 0, 7, "3")), chance.choice(side), chance.choice(side)]
+        how: dict[str, Any] = {
+            "fit": chance.choice(("crop", "pad", "x", None)),
+            "mean": chance.choice(((), (0.5,), "x", (1, 2, 3))),
+        }
+        ways: tuple[Any, ...] = (None, (3, 16, 16), 7, lambda: Preprocess(*wanted), lambda: Preprocess(*wanted, **how))
+        made = chance.choice(ways)
+        model: Any = chance.choice((*PLACES, None, torch.nn.Flatten(), torch.nn.Linear(3, 3)))
+        return (
+            f"Embedder({model!r:.60}, Preprocess(*{wanted}, **{how}))",
+            lambda: Embedder(model, made() if callable(made) else made),
         )
     images = chance.choice((image(chance), [image(chance) for _ in range(chance.choice((0, 1, 3)))]))
     return f"Embedder('run')({told(images)})", lambda: Embedder("run")(images)

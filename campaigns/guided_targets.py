@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 from rankshot.data.decoding import Undecodable, decode
 from rankshot.data.trees import open_tree
+from rankshot.preprocess import Preprocess
 from rankshot.schema import Between, Length, parsed
 from rankshot.tensors import read_notes, read_tensors
 
@@ -31,7 +32,7 @@ class Whole(TypedDict):
 
 def try_image(content: bytes) -> None:
     try:
-        assert decode(content, (3, 16, 16)).shape == (3, 16, 16)
+        assert decode(content, Preprocess(3, 16, 16)).shape == (3, 16, 16)
     except Undecodable:
         return
 

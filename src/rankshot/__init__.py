@@ -1,6 +1,6 @@
 """Few-shot learning by ranking."""
 
-__version__ = "0.1.0"
+from .version import __version__ as __version__
 
 TYPE_CHECKING = False  # as in `typing`, which takes a while to import
 if TYPE_CHECKING:
@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from . import losses, methods, models, ranking
     from .gallery import Embedder, FewShotClassifier, Gallery
     from .models import from_pretrained, save_pretrained
+    from .preprocess import Preprocess
 
 __all__ = [
     "Embedder",
     "FewShotClassifier",
     "Gallery",
+    "Preprocess",
     "from_pretrained",
     "losses",
     "methods",
@@ -26,6 +28,7 @@ _WITHIN = {
     "Embedder": "gallery",
     "FewShotClassifier": "gallery",
     "Gallery": "gallery",
+    "Preprocess": "preprocess",
     "from_pretrained": "models",
     "save_pretrained": "models",
 }

@@ -13,11 +13,12 @@ ValueError: cat.json: sides[1] should be a whole number from 1 to 2048, got 'wid
 
 from __future__ import annotations
 
+import difflib
 import json
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Required
 
@@ -70,13 +71,19 @@ def parsed(content: bytes | str, hint: Any, where: str) -> Any:
     return checked(value, hint, where)
 
 
-def checked(value: Any, hint: Any, where: str) -> Any:
+def checked(value: Any, hint: Any, where: str, place: str = "") -> Any:
     """`value`, with tuples and floats in place of lists and whole numbers where `hint` says so; else a `ValueError`."""
     try:
-        return _fitted(value, hint, "")
+        return _fitted(value, hint, place)
     except _Wrong as wrong:
         place = f"{where}: {wrong.place} should" if wrong.place else f"{where} should"
         raise ValueError(f"{place} {wrong.what}") from None
+
+
+def check_fields(record: Any, where: str) -> None:
+    """The fields of a dataclass against their own hints, in its `__post_init__`: who calls it may be from anywhere."""
+    for name, hint in typing.get_type_hints(type(record), include_extras=True).items():
+        object.__setattr__(record, name, checked(getattr(record, name), hint, where, name))
 
 
 class _Wrong(Exception):
@@ -111,6 +118,8 @@ def _fitted(value: Any, hint: Any, place: str) -> Any:
         if not any(type(each) is type(value) and each == value for each in inside):
             raise _Wrong(place, told(hint), value)
         return value
+    if is_dataclass(hint):
+        return _record(value, hint, place)
     if typing.is_typeddict(hint):
         return _object(value, hint, place)
     if origin is not None:
@@ -145,6 +154,22 @@ def _object(value: Any, hint: Any, place: str) -> dict[str, Any]:
         if is_needed and name not in value:
             raise _Wrong(_at(place, name), "there", _Told("nothing"))
     return {name: _fitted(each, hints.get(name, Any), _at(place, name)) for name, each in value.items()}
+
+
+def _record(value: Any, kind: Any, place: str) -> Any:
+    """An object into a dataclass, which has a field for everything in it."""
+    if isinstance(value, kind):
+        return value
+    if not isinstance(value, dict):
+        raise _Wrong(place, "an object", value)
+    hints = typing.get_type_hints(kind, include_extras=True)
+    for name in value.keys() - hints.keys():
+        like = difflib.get_close_matches(str(name), hints, n=1)
+        raise _Wrong(_at(place, name), f"{like[0]!r}" if like else f"one of {', '.join(hints)}", name)
+    for each in fields(kind):
+        if each.name not in value and each.default is MISSING and each.default_factory is MISSING:
+            raise _Wrong(_at(place, each.name), "there", _Told("nothing"))
+    return kind(**{name: _fitted(each, hints[name], _at(place, name)) for name, each in value.items()})
 
 
 def _list(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> list[Any]:

@@ -22,8 +22,8 @@ def test_dark_ink_becomes_bright(mine, tmp_path):
     plain, inverted = (data.prepared(str(mine), data_root, size=16, **options) for options in ({}, {"invert": True}))
     one, other = (data.load(place.name, "train", data_root).images for place in (plain, inverted))
     assert (other == 255 - one).all()
-    assert [data.has_dark_ink(place.name, data_root) for place in (plain, inverted)] == [False, True]
-    assert data.has_dark_ink("glyphs", data_root)
+    assert [data.preprocess_of(place.name, data_root).invert for place in (plain, inverted)] == [False, True]
+    assert data.preprocess_of("glyphs", data_root).invert
 
 
 def test_prepare_list_verify_show(mine, tmp_path, capsys):

@@ -15,6 +15,7 @@ from pictures import class_folders, write
 from rankshot import data, from_pretrained, save_pretrained
 from rankshot.cli.main import main
 from rankshot.gallery.pictures import pixels_of
+from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
 from rankshot.training import TrainConfig, train
 
@@ -61,9 +62,9 @@ def test_images_as_the_first_weights_want_them(place, capsys):
     out = capsys.readouterr().out
     assert "images are made ready as conv4-omniglot wants them, 28x28 grey, dark ink made bright" in out
     config = config_of(place / "run")
-    assert config["images"] == {"shape": [1, 28, 28], "invert": True}
+    assert (config["preprocess"]["height"], config["preprocess"]["invert"]) == (28, True)
     seen = data.load(config["data"], "train")
-    expected = pixels_of(place / "scans" / seen.classes[0] / "0.png", (1, 28, 28), invert=True)
+    expected = pixels_of(place / "scans" / seen.classes[0] / "0.png", Preprocess(1, 28, 28, invert=True))
     assert (seen.images[0] == expected).all()
     assert main(["train", "--run", "run", "--resume", "--updates", "2"]) == 0
     assert main(["evaluate", "run", "--episodes", "5"]) == 0
@@ -301,7 +302,7 @@ def test_weights_that_are_not_there(place, capsys):
 def test_the_card_knows_that_it_does_not_know(place, capsys):
     """What a network alone has learned from."""
     class_folders(place / "photos", classes=4)
-    save_pretrained(from_pretrained("conv4-cub"), "net", (3, 64, 64))
+    save_pretrained(from_pretrained("conv4-cub"), "net", Preprocess(3, 64, 64))
     assert main(["train", "--data", "photos", "--init", "net", *FEW, "--run", "run"]) == 0
     assert "It began with the weights of net, whose own terms hold too." in (place / "run" / "README.md").read_text()
     assert main(["evaluate", "net"]) == 1

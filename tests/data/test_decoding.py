@@ -12,6 +12,7 @@ from pictures import encoded, pixels
 from PIL import Image, ImageOps
 
 from rankshot.data.decoding import Undecodable, decode
+from rankshot.preprocess import Preprocess
 
 
 def plain(array, size):
@@ -28,7 +29,7 @@ def difference(decoded, expected):
 )
 def test_kinds_of_files(kind, options):
     array = pixels(1)
-    decoded = decode(encoded(array, kind, **options), (3, 12, 16))
+    decoded = decode(encoded(array, kind, **options), Preprocess(3, 12, 16))
     assert decoded.shape == (3, 12, 16)
     assert decoded.dtype == np.uint8
     assert difference(decoded, plain(array, (12, 16))) < 0.6
@@ -36,13 +37,13 @@ def test_kinds_of_files(kind, options):
 
 def test_jpeg():
     array = pixels(1)
-    assert difference(decode(encoded(array, "jpeg", quality=95), (3, 24, 32)), array) < 3
+    assert difference(decode(encoded(array, "jpeg", quality=95), Preprocess(3, 24, 32)), array) < 3
 
 
 def test_large_photographs_are_decoded_small():
     """Draft decoding changes a little, and the header alone decides how large the rest becomes."""
     array = pixels(2, size=(375, 500))
-    assert difference(decode(encoded(array, "jpeg", quality=95), (3, 84, 84)), plain(array, (84, 84))) < 3
+    assert difference(decode(encoded(array, "jpeg", quality=95), Preprocess(3, 84, 84)), plain(array, (84, 84))) < 3
 
 
 MODES = {
@@ -65,7 +66,7 @@ def test_modes(mode, channels):
     image = Image.fromarray(pixels(3))
     kind = "jpeg" if mode == "CMYK" else "png" if mode in ("L", "1", "P", "RGBA", "LA", "I;16") else "tiff"
     changed = MODES[mode](image)
-    decoded = decode(encoded(changed, kind, **({"quality": 95} if kind == "jpeg" else {})), (channels, 24, 32))
+    decoded = decode(encoded(changed, kind, **({"quality": 95} if kind == "jpeg" else {})), Preprocess(channels, 24, 32))
     expected = np.asarray(
         changed.convert("RGB") if mode in ("1", "P", "CMYK", "YCbCr", "RGBA") else image.convert("L").convert("RGB")
     )
@@ -76,11 +77,11 @@ def test_modes(mode, channels):
 def test_what_is_transparent_is_white():
     array = np.zeros((8, 8, 4), dtype=np.uint8)
     array[:4, :, 3] = 255  # black above, transparent below
-    decoded = decode(encoded(array), (3, 8, 8))
+    decoded = decode(encoded(array), Preprocess(3, 8, 8))
     assert (decoded[:, :3] < 60).all()
     assert (decoded[:, 5:] > 200).all()
     palette = Image.fromarray(np.zeros((8, 8), dtype=np.uint8)).convert("P")
-    assert (decode(encoded(palette, "png", transparency=0), (1, 8, 8)) == 255).all()
+    assert (decode(encoded(palette, "png", transparency=0), Preprocess(1, 8, 8)) == 255).all()
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -99,23 +100,23 @@ def test_photographs_stand_upright(orientation):
     exif = Image.Exif()
     exif[0x0112] = orientation
     content = encoded(np.ascontiguousarray(turned), "png", exif=exif)
-    assert difference(decode(content, (3, 24, 32)), array) == 0
+    assert difference(decode(content, Preprocess(3, 24, 32)), array) == 0
 
 
 def test_boxes():
     array = pixels(5)
-    decoded = decode(encoded(array), (3, 10, 12), box=(4.0, 6.0, 16.0, 16.0))
+    decoded = decode(encoded(array), Preprocess(3, 10, 12), box=(4.0, 6.0, 16.0, 16.0))
     assert np.array_equal(decoded.transpose(1, 2, 0), array[6:16, 4:16])
-    past = decode(encoded(array), (3, 10, 12), box=(20.0, 14.0, 99.0, 99.0))
+    past = decode(encoded(array), Preprocess(3, 10, 12), box=(20.0, 14.0, 99.0, 99.0))
     assert np.array_equal(past.transpose(1, 2, 0), array[14:24, 20:32])
     with pytest.raises(Undecodable, match="lies outside of the picture, 32x24"):
-        decode(encoded(array), (3, 10, 12), box=(40.0, 6.0, 50.0, 16.0))
+        decode(encoded(array), Preprocess(3, 10, 12), box=(40.0, 6.0, 50.0, 16.0))
 
 
 def test_ink():
     array = np.full((8, 8), 255, dtype=np.uint8)
     array[2:4] = 0
-    decoded = decode(encoded(Image.fromarray(array).convert("1")), (1, 8, 8), invert=True)
+    decoded = decode(encoded(Image.fromarray(array).convert("1")), Preprocess(1, 8, 8, invert=True))
     assert (decoded[0, 2:4] > 200).all()
     assert (decoded[0, 6:] == 0).all()
 
@@ -125,7 +126,7 @@ def test_ink():
 )
 def test_what_is_no_image(content):
     with pytest.raises(Undecodable):
-        decode(content, (3, 8, 8))
+        decode(content, Preprocess(3, 8, 8))
 
 
 def test_bombs():
@@ -137,12 +138,12 @@ def test_bombs():
     header = struct.pack(">IIBBBBB", 9_000, 9_000, 8, 2, 0, 0, 0)
     bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b"")
     with pytest.raises(Undecodable, match="9000x9000 pixels are more than 80000000: a decompression bomb"):
-        decode(bomb, (3, 8, 8))
+        decode(bomb, Preprocess(3, 8, 8))
 
 
 def test_it_is_the_same_every_time():
     content = encoded(pixels(6), "jpeg")
-    assert np.array_equal(decode(content, (3, 20, 20)), decode(io.BytesIO(content).read(), (3, 20, 20)))
+    assert np.array_equal(decode(content, Preprocess(3, 20, 20)), decode(io.BytesIO(content).read(), Preprocess(3, 20, 20)))
 
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 20 20\n%%EndComments\nshowpage\n%%EOF\n"
@@ -154,7 +155,7 @@ def test_no_file_is_handed_to_another_program(monkeypatch):
 
     monkeypatch.setattr(EpsImagePlugin, "Ghostscript", None)  # to call it would be another error
     with pytest.raises(Undecodable, match="no image, or of an unknown kind"):
-        decode(EPS, (3, 8, 8))
+        decode(EPS, Preprocess(3, 8, 8))
 
 
 @pytest.mark.parametrize("kind", ["ICO", "TGA", "PCX", "DDS", "SGI", "MSP", "XBM", "ICNS", "PDF", "SPIDER", "DIB"])
@@ -164,14 +165,14 @@ def test_formats_that_nobody_asked_for(kind):
     mode = {"MSP": "1", "XBM": "1", "SPIDER": "F"}.get(kind, "RGB")
     Image.new(mode, (16, 16)).save(content, kind)
     with pytest.raises(Undecodable):
-        decode(content.getvalue(), (3, 8, 8))
+        decode(content.getvalue(), Preprocess(3, 8, 8))
 
 
 def test_large_pictures_in_threads_take_less_than_a_gigabyte():
     """Of finding 5: 16 bits a pixel, times the threads; and a header that tells of pixels that are not there."""
     code = (
         "import io, resource, struct, sys, zlib; from concurrent.futures import ThreadPoolExecutor\n"
-        "from rankshot.data.decoding import Undecodable, decode\n"
+        "from rankshot.data.decoding import Undecodable, decode; from rankshot.preprocess import Preprocess\n"
         "def chunk(kind, data):\n"
         "    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))\n"
         "side = 7000; rows = zlib.compress(bytes((2 * side + 1) * side), 1)\n"
@@ -181,7 +182,7 @@ def test_large_pictures_in_threads_take_less_than_a_gigabyte():
         "webp += struct.pack('<I', 8899 | 8899 << 14) + bytes(9)\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "def one(content):\n"
-        "    try: return decode(content, (3, 84, 84)).shape\n"
+        "    try: return decode(content, Preprocess(3, 84, 84)).shape\n"
         "    except Undecodable as error: return str(error)[:60]\n"
         "with ThreadPoolExecutor(8) as pool: print(sorted(set(map(str, pool.map(one, [png] * 6 + [webp] * 6)))))\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
@@ -230,5 +231,5 @@ def test_pixels_as_they_always_were(made_as, channels):
         made = made.convert("RGB").convert(mode) if mode in ("P", "1", "CMYK") else made.convert(mode)
     content = io.BytesIO()
     made.save(content, kind)
-    got = decode(content.getvalue(), (channels, 24, 20))
+    got = decode(content.getvalue(), Preprocess(channels, 24, 20))
     assert np.array_equal(got, plainly(content.getvalue(), channels))

@@ -19,7 +19,7 @@ def test_class_folders(tmp_path):
     assert found.keys() == {f"c{n}" for n in range(10)}
     splits = [split for split, _ in found.values()]
     assert [splits.count(split) for split in ("train", "val", "test")] == [6, 2, 2]
-    assert listing.shape == (3, 84, 84)
+    assert listing.preprocess.shape == (3, 84, 84)
     assert listing.name == "mine"
     assert classes(folder.listing(tmp_path / "mine")) == found  # the same seed
     assert any(classes(folder.listing(tmp_path / "mine", seed=seed)) != found for seed in (1, 2, 3))

@@ -16,6 +16,7 @@ from rankshot.data import cub, loading, mini_imagenet, omniglot
 from rankshot.data.decoding import decode
 from rankshot.data.preparing import prepare
 from rankshot.data.trees import open_tree
+from rankshot.preprocess import Preprocess
 
 
 @pytest.fixture(scope="module")
@@ -163,8 +164,8 @@ class TestCub:
         ready = zipfile.ZipFile(shared / "cub" / "cub-bbox64.zip")
         contents = dict(tree.read([picture.name for picture in pictures]))
         for picture in pictures:
-            crop = decode(contents[picture.name], (3, 64, 64), picture.box).astype(int)
-            other = decode(ready.read(picture.name.removeprefix("CUB_200_2011/")), (3, 64, 64)).astype(int)
+            crop = decode(contents[picture.name], Preprocess(3, 64, 64), picture.box).astype(int)
+            other = decode(ready.read(picture.name.removeprefix("CUB_200_2011/")), Preprocess(3, 64, 64)).astype(int)
             assert np.abs(crop - other).mean() <= 5, picture.name
         whole = cub.listing([tree], crop=False, partial=True)
         assert all(picture.box is None for each in whole.classes for picture in each.pictures)

@@ -3,12 +3,13 @@
 import pytest
 
 from rankshot.data.listing import ClassListing, Listing, Picture, by_folder, split_by_split
+from rankshot.preprocess import Preprocess
 
 ONE = (Picture(0, "a/1.png"),)
 
 
 def listing(*classes):
-    return Listing("mine", [], classes, (1, 8, 8))
+    return Listing("mine", [], classes, Preprocess(1, 8, 8))
 
 
 def test_folders():

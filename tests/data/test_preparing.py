@@ -16,6 +16,7 @@ from pictures import class_folders, encoded, pixels
 from rankshot.data import folder, store
 from rankshot.data.decoding import decode
 from rankshot.data.preparing import prepare
+from rankshot.preprocess import Preprocess
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_against_a_plain_loop(source, tmp_path):
         assert isinstance(images.images, np.memmap)
         for label, name in enumerate(images.classes):
             mine = images.images[images.labels == label]
-            expected = [decode((source / name / f"{n}.png").read_bytes(), (3, 16, 16)) for n in range(4)]
+            expected = [decode((source / name / f"{n}.png").read_bytes(), Preprocess(3, 16, 16)) for n in range(4)]
             assert np.array_equal(mine, expected)
 
 
@@ -59,7 +60,9 @@ def test_what_cannot_be_read_is_left_out_and_listed(source, tmp_path):
         for label, name in enumerate(sets[split].classes):
             mine = sets[split].images[sets[split].labels == label]
             kept = [n for n in range(4) if (name, n) not in (("c1", 1), ("c4", 0))]
-            assert np.array_equal(mine, [decode((source / name / f"{n}.png").read_bytes(), (3, 16, 16)) for n in kept])
+            assert np.array_equal(
+                mine, [decode((source / name / f"{n}.png").read_bytes(), Preprocess(3, 16, 16)) for n in kept]
+            )
     store.verify(tmp_path / "cache")
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rankshot.fewshot import class_scores
 from rankshot.gallery import Embedder, FewShotClassifier
 from rankshot.models import Conv4
+from rankshot.preprocess import Preprocess
 
 
 @parametrize_with_checks([FewShotClassifier(rule=rule) for rule in ("ap", "nearest", "prototype")])
@@ -168,7 +169,7 @@ def test_images(tmp_path):
             y.append(name)
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten())
-    classifier = FewShotClassifier(Embedder(network, (3, 16, 16))).fit(paths, y)
+    classifier = FewShotClassifier(Embedder(network, Preprocess(3, 16, 16))).fit(paths, y)
     assert classifier.score(paths, y) == 1.0
     assert classifier.predict([np.full((9, 9, 3), (0, 0, 255), np.uint8)]).tolist() == ["blue"]
     assert classifier.neighbours(paths[:1], 1)[0][0].name == str(paths[0])
@@ -213,7 +214,7 @@ def test_bad_labels():
     X, y = blobs()
     with pytest.raises(ValueError, match="a label for each of 30 examples, got 29"):
         FewShotClassifier().fit(X, y[:-1])
-    with pytest.raises(ValueError, match="does not tell what images it wants"):
+    with pytest.raises(ValueError, match="does not tell what pictures it wants"):
         FewShotClassifier(Conv4()).fit([X], ["a"])
 
 

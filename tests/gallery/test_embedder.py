@@ -15,6 +15,7 @@ from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Unreadable
 from rankshot.gallery import embedder as module
 from rankshot.models import Conv4, from_pretrained
+from rankshot.preprocess import Preprocess
 from rankshot.tensors import write_tensors
 
 RANDOM = np.random.default_rng(0)
@@ -29,7 +30,7 @@ def network():
 def test_the_network_s_own(network, monkeypatch):
     images = RANDOM.integers(0, 256, (7, 3, 16, 16), dtype=np.uint8)
     expected = embed(network, torch.from_numpy(images).float() / 255).numpy()
-    embedder = Embedder(network, (3, 16, 16))
+    embedder = Embedder(network, Preprocess(3, 16, 16))
     assert embedder.dimensions == 8
     np.testing.assert_allclose(embedder(images), expected, atol=1e-6)
     monkeypatch.setattr(module, "PIXELS_AT_ONCE", 2 * 16 * 16)
@@ -39,7 +40,7 @@ def test_the_network_s_own(network, monkeypatch):
 
 def test_shipped_weights_know_what_they_want(tmp_path):
     embedder = Embedder("conv4-omniglot")
-    assert (embedder.shape, embedder.invert, embedder.dimensions) == ((1, 28, 28), True, 64)
+    assert (embedder.preprocess, embedder.dimensions) == (Preprocess(1, 28, 28, invert=True), 64)
     paper = np.full((105, 105), 255, np.uint8)
     paper[40:60, 20:80] = 0  # dark ink
     Image.fromarray(paper).save(tmp_path / "a.png")
@@ -49,14 +50,14 @@ def test_shipped_weights_know_what_they_want(tmp_path):
     small = 255 - np.asarray(Image.fromarray(paper).resize((28, 28), Image.Resampling.BICUBIC, reducing_gap=2.0))
     expected = embed(model, torch.from_numpy(small)[None, None].float() / 255)
     np.testing.assert_allclose(embedder([tmp_path / "a.png"]), expected, atol=1e-6)
-    assert Embedder("conv4-mini-imagenet").shape == (3, 84, 84)
-    assert Embedder("conv4-cub").shape == (3, 64, 64)
+    assert Embedder("conv4-mini-imagenet").preprocess.shape == (3, 84, 84)
+    assert Embedder("conv4-cub").preprocess.shape == (3, 64, 64)
 
 
 def test_all_that_cannot_be_read_are_named(network, tmp_path):
     (tmp_path / "broken.jpg").write_bytes(b"nothing")
     images = [np.zeros((16, 16, 3), np.uint8), tmp_path / "broken.jpg", "nowhere.jpg"]
-    embedder = Embedder(network, (3, 16, 16))
+    embedder = Embedder(network, Preprocess(3, 16, 16))
     with pytest.raises(
         Unreadable, match=r"2 of 3 images cannot be read: .*broken.jpg: no image.*; nowhere.jpg: No such"
     ) as told:
@@ -67,17 +68,18 @@ def test_all_that_cannot_be_read_are_named(network, tmp_path):
 
 
 def test_a_fingerprint_is_of_weights_and_of_how_images_are_made_ready(network):
-    made = Embedder(network, (3, 16, 16))
+    made = Embedder(network, Preprocess(3, 16, 16))
     torch.manual_seed(1)
     others = [
-        Embedder(Conv4(in_channels=3, filters=8), (3, 16, 16)),
-        Embedder(network, (3, 32, 32)),
-        Embedder(network, (3, 16, 16), invert=True),
+        Embedder(Conv4(in_channels=3, filters=8), Preprocess(3, 16, 16)),
+        Embedder(network, Preprocess(3, 32, 32)),
+        Embedder(network, Preprocess(3, 16, 16, invert=True)),
+        Embedder(network, Preprocess(3, 16, 16, fit="crop")),
     ]
-    assert made.fingerprint == Embedder(network, (3, 16, 16), name="another name").fingerprint
-    assert len({made.fingerprint, *(each.fingerprint for each in others)}) == 4
+    assert made.fingerprint == Embedder(network, Preprocess(3, 16, 16), name="another name").fingerprint
+    assert len({made.fingerprint, *(each.fingerprint for each in others)}) == 5
     flat, other = nn.Sequential(nn.Flatten()), nn.Sequential(nn.Flatten(), nn.ReLU())  # neither has any weights
-    assert Embedder(flat, (1, 4, 4)).fingerprint != Embedder(other, (1, 4, 4)).fingerprint
+    assert Embedder(flat, Preprocess(1, 4, 4)).fingerprint != Embedder(other, Preprocess(1, 4, 4)).fingerprint
 
 
 def test_what_is_saved_is_what_embeds(tmp_path):
@@ -105,7 +107,7 @@ def test_what_is_saved_is_what_embeds(tmp_path):
 
 def test_thresholds_are_for_images_made_ready_like_theirs(tmp_path):
     assert Embedder("conv4-omniglot").one_shot is not None
-    other = Embedder("conv4-omniglot", invert=False)
+    other = Embedder("conv4-omniglot", Preprocess(1, 28, 28))
     assert other.one_shot is None
     assert Embedder(other.save_pretrained(tmp_path / "other")).one_shot is None
 
@@ -113,21 +115,23 @@ def test_thresholds_are_for_images_made_ready_like_theirs(tmp_path):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_other_precisions(network, dtype):
     images = RANDOM.integers(0, 256, (4, 3, 16, 16), dtype=np.uint8)
-    expected = Embedder(network, (3, 16, 16))(images)
-    found = Embedder(copy.deepcopy(network).to(dtype), (3, 16, 16))(images)
+    expected = Embedder(network, Preprocess(3, 16, 16))(images)
+    found = Embedder(copy.deepcopy(network).to(dtype), Preprocess(3, 16, 16))(images)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-6 if dtype == torch.float64 else 0.05)
 
 
 def test_bad_networks(network, tmp_path):
-    with pytest.raises(ValueError, match=r"Conv4 does not tell what images it wants: Embedder"):
+    with pytest.raises(ValueError, match=r"Conv4 does not tell what pictures it wants: give Embedder"):
         Embedder(network)
+    with pytest.raises(TypeError, match=r"preprocess must be a Preprocess, got \(3, 16, 16\)"):
+        Embedder(network, (3, 16, 16))
     with pytest.raises(ValueError, match=r"must give \(B, D\) embeddings, got shape \(1, 3, 4, 4\)"):
-        Embedder(nn.Identity(), (3, 4, 4))
+        Embedder(nn.Identity(), Preprocess(3, 4, 4))
     broken = Conv4(in_channels=3, filters=4)
     nn.init.constant_(broken[0][0].weight, torch.nan)
     with pytest.raises(ValueError, match="gives embeddings that are not finite"):
-        Embedder(broken, (3, 16, 16))
+        Embedder(broken, Preprocess(3, 16, 16))
     with pytest.raises(FileNotFoundError, match="holds no network"):
         Embedder(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"images": 3}))

@@ -12,7 +12,7 @@ from gallery.adding import vectors_of
 from gallery.format_1_files import write_format_1
 
 from rankshot.gallery import Damaged, Gallery
-from rankshot.gallery.format_1 import HEADER, ITEMS, JOURNAL, KEPT, RECORD, VECTORS
+from rankshot.gallery.format_1 import HEADER, ITEMS, JOURNAL, KEPT, RECORD, VECTORS, in_todays_format
 from rankshot.gallery.local import LocalStore
 from rankshot.gallery.rescuing import rescue
 
@@ -21,6 +21,10 @@ FILES = (HEADER, VECTORS, ITEMS, JOURNAL)
 
 def block(number, count=2):
     return [(f"{number}{'ab'[k]}", vectors_of(number, count)[k], {"n": number}) for k in range(count)]
+
+
+def opened(folder):
+    return LocalStore(in_todays_format(folder))
 
 
 def ids_in(store):
@@ -42,21 +46,21 @@ def test_an_old_gallery_is_carried_over_and_kept(tmp_path):
 
 def test_an_empty_one(tmp_path):
     write_format_1(tmp_path / "g", [])
-    assert len(LocalStore(tmp_path / "g")) == 0
+    assert len(opened(tmp_path / "g")) == 0
 
 
 @pytest.mark.parametrize("cut", [1, 63, 64])
 def test_a_change_that_was_never_finished_does_not_count(tmp_path, cut):
     write_format_1(tmp_path / "g", [("add", [block(0)]), ("add", [block(1), block(2)])])
     os.truncate(tmp_path / "g" / JOURNAL, 3 * 64 - cut)
-    assert ids_in(LocalStore(tmp_path / "g")) == ["0a", "0b"]
+    assert ids_in(opened(tmp_path / "g")) == ["0a", "0b"]
 
 
 def test_a_record_that_never_reached_the_disk(tmp_path):
     write_format_1(tmp_path / "g", [("add", [block(0)]), ("add", [block(1), block(2)])])
     content = (tmp_path / "g" / JOURNAL).read_bytes()
     (tmp_path / "g" / JOURNAL).write_bytes(content[:64] + bytes(64) + content[128:])
-    assert ids_in(LocalStore(tmp_path / "g")) == ["0a", "0b"]
+    assert ids_in(opened(tmp_path / "g")) == ["0a", "0b"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,7 @@ def test_damage_is_told_and_the_rest_rescued(tmp_path, name, place, lost, told):
     content[place] ^= 0x41
     (tmp_path / "g" / name).write_bytes(content)
     with pytest.raises(Damaged, match=f"{told}.*can be rescued"):
-        LocalStore(tmp_path / "g")
+        opened(tmp_path / "g")
     rescued, complaints = rescue(tmp_path / "g", tmp_path / "new")
     assert any(told in each for each in complaints)
     deleted = [] if told == "a deletion is damaged" else ["0a"]
@@ -89,7 +93,7 @@ def test_a_bad_header(tmp_path, header):
     write_format_1(tmp_path / "g", [])
     (tmp_path / "g" / HEADER).write_text(header)
     with pytest.raises(ValueError, match=r"gallery\.json"):
-        LocalStore(tmp_path / "g")
+        opened(tmp_path / "g")
 
 
 def test_a_record_of_gigabytes_of_nothing(tmp_path):
@@ -102,7 +106,7 @@ def test_a_record_of_gigabytes_of_nothing(tmp_path):
     os.truncate(tmp_path / "g" / ITEMS, 2**32)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(Damaged, match="images 0 to 1 are damaged"):
-        LocalStore(tmp_path / "g")
+        opened(tmp_path / "g")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**19  # KiB
 
 
@@ -111,16 +115,16 @@ def test_links_are_refused(tmp_path):
     (tmp_path / "g" / VECTORS).rename(tmp_path / "elsewhere")
     (tmp_path / "g" / VECTORS).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="is a link"):
-        LocalStore(tmp_path / "g")
+        opened(tmp_path / "g")
 
 
 def test_two_processes_open_it_at_once(tmp_path):
     write_format_1(tmp_path / "g", [("add", [block(number)]) for number in range(9)])
-    code = "import sys; from pathlib import Path; from rankshot.gallery.local import LocalStore\n" + (
-        "try: print(len(LocalStore(Path(sys.argv[1]))))\nexcept TimeoutError as error: print(error)"
+    code = "import sys; from rankshot.gallery import Gallery\n" + (
+        "try: print(len(Gallery.open(sys.argv[1])))\nexcept TimeoutError as error: print(error)"
     )
     both = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "g"], stdout=-1, text=True) for _ in range(2)]
     told = [process.communicate()[0].strip() for process in both]
     assert all(each == "18" or "try again when it is done" in each for each in told)
     assert "18" in told
-    assert len(LocalStore(tmp_path / "g")) == 18
+    assert len(opened(tmp_path / "g")) == 18

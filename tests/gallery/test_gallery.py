@@ -15,6 +15,7 @@ from PIL import Image
 
 from rankshot.gallery import Embedder, Gallery, milvus
 from rankshot.models import Conv4
+from rankshot.preprocess import Preprocess
 
 DIMENSIONS = 6
 
@@ -230,7 +231,7 @@ def test_a_copy(gallery, tmp_path):
 
 def test_images(tmp_path):
     torch.manual_seed(0)
-    embedder = Embedder(Conv4(in_channels=3, filters=4), (3, 16, 16))
+    embedder = Embedder(Conv4(in_channels=3, filters=4), Preprocess(3, 16, 16))
     random = np.random.default_rng(0)
     paths = [tmp_path / f"{k}.png" for k in range(5)]
     for path in paths:
@@ -246,7 +247,7 @@ def test_images(tmp_path):
     assert gallery.search([paths[0], Image.open(paths[1])], 5) == gallery.search(both, 5)
     assert len(gallery.search_each(paths, 2)) == 5
 
-    other = Embedder(Conv4(in_channels=3, filters=4), (3, 16, 16), name="another")
+    other = Embedder(Conv4(in_channels=3, filters=4), Preprocess(3, 16, 16), name="another")
     message = rf"made with Conv4 \({embedder.fingerprint}\), whose vectors are not those of another \({other.fingerprint}\)"
     with pytest.raises(ValueError, match=message):
         Gallery.open(tmp_path / "g", other)

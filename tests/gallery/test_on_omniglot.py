@@ -12,6 +12,7 @@ from rankshot.fewshot.episodes import draw_episodes
 from rankshot.gallery import Embedder, FewShotClassifier
 from rankshot.gallery.pictures import pixels_of
 from rankshot.models import from_pretrained
+from rankshot.preprocess import Preprocess
 
 EPISODES = 40
 
@@ -25,7 +26,7 @@ def characters(shared):
     with zipfile.ZipFile(shared / "omniglot" / "images_evaluation.zip") as file:
         files = [[each for each in file.namelist() if f"/{name}/" in each and each.endswith(".png")] for name in names]
         files = [each for each in files if len(each) == 20]
-        images = [pixels_of(file.read(each), (1, 28, 28), invert=True) for group in files for each in group]
+        images = [pixels_of(file.read(each), Preprocess(1, 28, 28, invert=True)) for group in files for each in group]
     assert len(files) >= 20
     return ImageSet(
         np.stack(images), np.repeat(np.arange(len(files)), 20), tuple(map(str, range(len(files))))

@@ -9,9 +9,10 @@ from PIL import Image
 
 from rankshot.data.decoding import Undecodable
 from rankshot.gallery.pictures import Failure, decoded, pixels_of
+from rankshot.preprocess import Preprocess
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-SHAPE = (3, 8, 8)
+WANTED = Preprocess(3, 8, 8)
 
 
 def as_file(folder, name="a.png", pixels=PIXELS):
@@ -23,17 +24,17 @@ def test_every_way_to_have_an_image_is_the_same(tmp_path):
     path = as_file(tmp_path)
     ways = [path, str(path), path.read_bytes(), Image.fromarray(PIXELS), PIXELS, PIXELS / 255, torch.from_numpy(PIXELS)]
     for each in ways:
-        assert np.array_equal(pixels_of(each, SHAPE), PIXELS.transpose(2, 0, 1))
-    assert np.array_equal(pixels_of(PIXELS.transpose(2, 0, 1), SHAPE), PIXELS.transpose(2, 0, 1))
+        assert np.array_equal(pixels_of(each, WANTED), PIXELS.transpose(2, 0, 1))
+    assert np.array_equal(pixels_of(PIXELS.transpose(2, 0, 1), WANTED), PIXELS.transpose(2, 0, 1))
 
 
 def test_grey_colour_size_and_ink(tmp_path):
-    assert pixels_of(PIXELS, (1, 4, 4)).shape == (1, 4, 4)
-    assert pixels_of(PIXELS[..., 0], (3, 8, 8)).shape == (3, 8, 8)
+    assert pixels_of(PIXELS, Preprocess(1, 4, 4)).shape == (1, 4, 4)
+    assert pixels_of(PIXELS[..., 0], Preprocess(3, 8, 8)).shape == (3, 8, 8)
     white = np.full((20, 20), 255, np.uint8)
-    assert not pixels_of(white, (1, 8, 8), invert=True).any()
-    assert pixels_of(white[:8, :8][None], (1, 8, 8), invert=True).all()  # ready for the network: taken as it is
-    assert pixels_of(Image.fromarray(white).convert("F"), (1, 8, 8)).all()
+    assert not pixels_of(white, Preprocess(1, 8, 8, invert=True)).any()
+    assert pixels_of(white[:8, :8][None], Preprocess(1, 8, 8, invert=True)).all()  # ready for the network: taken as it is
+    assert pixels_of(Image.fromarray(white).convert("F"), Preprocess(1, 8, 8)).all()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_grey_colour_size_and_ink(tmp_path):
 )
 def test_what_is_no_image(image, message):
     with pytest.raises(Undecodable, match=message):
-        pixels_of(image, SHAPE)
+        pixels_of(image, WANTED)
 
 
 def test_chunks_go_on_past_what_cannot_be_read(tmp_path):
@@ -62,10 +63,10 @@ def test_chunks_go_on_past_what_cannot_be_read(tmp_path):
     bomb = tmp_path / "bomb.png"
     bomb.write_bytes(content.getvalue())
     images = [as_file(tmp_path), broken, PIXELS, bomb, b"", PIXELS]
-    chunks = list(decoded(iter(images), SHAPE, False, at_once=2))
+    chunks = list(decoded(iter(images), WANTED, at_once=2))
     assert [chunk[0] for chunk in chunks] == [[0], [2], [5]]
     failures = [failure for chunk in chunks for failure in chunk[2]]
     assert [each.name for each in failures] == [str(broken), str(bomb), "image 4"]
     assert "decompression bomb" in failures[1].why
     assert isinstance(failures[0], Failure)
-    assert list(decoded([], SHAPE, False, at_once=2)) == []
+    assert list(decoded([], WANTED, at_once=2)) == []

@@ -12,6 +12,7 @@ from torch import nn
 from rankshot.gallery import Embedder
 from rankshot.models import Conv4, Mirrored, shipped
 from rankshot.models.export import AGREES, export
+from rankshot.preprocess import Preprocess
 
 ALONE = """
 import sys
@@ -36,7 +37,7 @@ def test_the_shipped_networks_in_a_program_of_its_own(tmp_path, name, kind):
     embedder = Embedder(name)
     path = tmp_path / f"model.{kind}"
     assert embedder.export(path) <= AGREES
-    pixels = np.random.default_rng(0).integers(0, 256, (7, *embedder.shape), dtype=np.uint8)
+    pixels = np.random.default_rng(0).integers(0, 256, (7, *embedder.preprocess.shape), dtype=np.uint8)
     np.save(tmp_path / "in.npy", pixels.astype(np.float32) / 255)
     command = [sys.executable, "-W", "ignore", "-c", ALONE, path, tmp_path / "in.npy", tmp_path / "out.npy"]
     subprocess.run(command, check=True, capture_output=True)
@@ -56,10 +57,10 @@ def told_by(path):
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # torch's own, on reading
 @pytest.mark.parametrize("kind", [".onnx", ".pt2"])
 def test_it_tells_how_images_are_made_ready(tmp_path, kind):
-    embedder = Embedder(Mirrored(Conv4(3, 4)), shape=(3, 20, 28), invert=True, name="mine")
+    embedder = Embedder(Mirrored(Conv4(3, 4)), Preprocess(3, 20, 28, invert=True), name="mine")
     embedder.export(tmp_path / f"m{kind}")
     about = json.loads(told_by(tmp_path / f"m{kind}"))
-    assert about["images"] == {"shape": [3, 20, 28], "invert": True}
+    assert about["preprocess"] == json.loads(json.dumps(Preprocess(3, 20, 28, invert=True).to_json()))
     assert (about["name"], about["dimensions"], about["fingerprint"]) == ("mine", 4, embedder.fingerprint)
 
 

@@ -9,7 +9,8 @@ from torch import nn
 import rankshot
 from rankshot.methods.prototypical import PrototypicalNetwork
 from rankshot.models import Conv4, Mirrored
-from rankshot.models.pretrained import images_of
+from rankshot.models.pretrained import preprocess_in
+from rankshot.preprocess import Preprocess
 
 EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 4}
 
@@ -22,13 +23,13 @@ def of_another_kind():
 def test_there_and_back(tmp_path, make):
     network = make()
     network(torch.rand(8, 1, 20, 20))  # running averages of its own
-    place = rankshot.save_pretrained(network, tmp_path / "new" / "folder", (1, 20, 20), invert=True)
+    place = rankshot.save_pretrained(network, tmp_path / "new" / "folder", Preprocess(1, 20, 20, invert=True))
     again = rankshot.from_pretrained(place)
     assert type(again) is type(network)
     assert not again.training
     images = torch.rand(3, 1, 20, 20)
     torch.testing.assert_close(again(images), network.eval()(images), rtol=0, atol=0)
-    assert images_of(place) == {"shape": [1, 20, 20], "invert": True}
+    assert preprocess_in(place) == Preprocess(1, 20, 20, invert=True)
 
 
 def test_what_is_not_saved(tmp_path):
@@ -43,16 +44,27 @@ def test_what_is_not_saved(tmp_path):
     assert [path.name for path in (tmp_path / "full").iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("shape", [(3, 20, 20), (20, 20), (1, 20, 0), (1, 20.0, 20)])
-def test_a_shape_that_the_network_cannot_see(tmp_path, shape):
-    with pytest.raises(ValueError, match=r"shape must be \(channels, height, width\)|sees images of 1 channels"):
-        rankshot.save_pretrained(Conv4(1, 4), tmp_path / "folder", shape)
+@pytest.mark.parametrize("wanted", [Preprocess(3, 20, 20), (1, 20, 20)])
+def test_pictures_that_the_network_cannot_see(tmp_path, wanted):
+    with pytest.raises((TypeError, ValueError), match=r"preprocess must be a Preprocess|sees images of 1 channels, got 3"):
+        rankshot.save_pretrained(Conv4(1, 4), tmp_path / "folder", wanted)
     assert not list(tmp_path.iterdir())
 
 
 def test_without_a_shape_nothing_is_told_of_images(tmp_path):
     place = rankshot.save_pretrained(Conv4(1, 4), tmp_path / "folder")
-    assert json.loads((place / "config.json").read_text())["images"] == {}
+    assert json.loads((place / "config.json").read_text()).keys() == {"rankshot", "model"}
+    assert preprocess_in(place) is None
+
+
+def test_what_earlier_versions_told_of_images(tmp_path):
+    place = rankshot.save_pretrained(Conv4(1, 4), tmp_path / "folder")
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps({**config, "images": {"shape": [1, 20, 24], "invert": True}}))
+    assert preprocess_in(place) == Preprocess(1, 20, 24, invert=True)
+    (place / "config.json").write_text(json.dumps({**config, "images": {"shape": [1, 20, 2400]}}))
+    with pytest.raises(ValueError, match=r"config.json: preprocess: width should be a whole number from 1 to 2048"):
+        preprocess_in(place)
 
 
 def test_a_network_made_by_hand_is_not_taken_for_another(tmp_path):

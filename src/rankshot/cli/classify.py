@@ -14,7 +14,7 @@ import tyro
 
 from rankshot.gallery import Embedder, Failure, FewShotClassifier
 from rankshot.gallery.finding import examples, image_files
-from rankshot.gallery.kept import is_kept
+from rankshot.gallery.saved_classifier import is_saved
 from rankshot.terminal import tallying
 
 from .output import answers_to
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
         if not place.exists():
             raise FileNotFoundError(f"there is no {place}")
     failures: list[Failure] = []
-    if is_kept(options.support):
+    if is_saved(options.support):
         for name in OF_A_CLASSIFIER:
             if f"--{name}" in typed(arguments):
                 raise ValueError(f"the classifier in {options.support} has its own {name}: leave out --{name}")

@@ -12,7 +12,7 @@ import tyro
 from rankshot import report
 from rankshot.data.loading import own_source
 from rankshot.methods import load_systems
-from rankshot.models.pretrained import CONFIG, images_of
+from rankshot.models.pretrained import CONFIG, preprocess_in
 from rankshot.models.shipped import folder_of
 from rankshot.terminal import say
 from rankshot.training import TrainConfig
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.data is not None and runs and is_run(runs[0]):
         root = options.root or TrainConfig.from_json(runs[0] / CONFIG).root
         if own_source(options.data, root):
-            options = replace(options, data=made_ready(options.data, root, images_of(runs[0]), str(options.runs[0])))
+            options = replace(options, data=made_ready(options.data, root, preprocess_in(runs[0]), str(options.runs[0])))
     protocol = report.protocol_for(
         runs,
         ways=options.ways,

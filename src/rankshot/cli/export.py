@@ -36,8 +36,8 @@ def main(arguments: Sequence[str]) -> int:
         say(f"{embedder.save_pretrained(options.to)}: {embedder.name}, with what is known of it")
         return 0
     apart = embedder.export(options.to)
-    channels, height, width = embedder.shape
-    ink = ", dark ink made bright" if embedder.invert else ""
-    say(f"{options.to}: images (B, {channels}, {height}, {width}) from 0 to 1{ink} -> (B, {embedder.dimensions})")
+    ink = ", dark ink made bright" if embedder.preprocess.invert else ""
+    shape = ", ".join(map(str, embedder.preprocess.shape))
+    say(f"{options.to}: images (B, {shape}) from 0 to 1{ink} -> (B, {embedder.dimensions})")
     say(f"  read back, its vectors are within {apart:.1g} of the network's")
     return 0

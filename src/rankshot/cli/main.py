@@ -85,7 +85,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     """A command, whose errors are told."""
     from importlib import import_module
 
-    from rankshot import __version__
+    from rankshot.version import __version__
 
     command, *options = arguments
     if command not in (*COMMANDS, "-h", "--help", "--version"):

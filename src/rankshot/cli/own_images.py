@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,38 +12,36 @@ import numpy as np
 from rankshot.data import load, prepared
 from rankshot.data.folder import SIZE
 from rankshot.methods import system
-from rankshot.models.pretrained import CONFIG, described_in, embedder_in, folder_with_network, images_of
+from rankshot.models.pretrained import CONFIG, described_in, embedder_in, folder_with_network, preprocess_in
+from rankshot.preprocess import Preprocess
 from rankshot.report import can_be_asked
 from rankshot.terminal import counting, say
 from rankshot.training import TrainConfig
 
-USUAL = {"size": SIZE, "channels": 3, "invert": False}
+USUAL = Preprocess(3, SIZE, SIZE)
 
 
-def made_ready(name: str, root: str | None, images: Mapping[str, Any], whose: str) -> str:
+def made_ready(name: str, root: str | None, wanted: Preprocess | None, whose: str) -> str:
     """What was prepared of a folder, by its own name: that stays when the folder changes, is spelt otherwise or is out of
     sight.
 
-    images   what the network wants, as `models.pretrained.images_of` tells; empty: whatever is usual
+    wanted   how the network wants its pictures; None: as is usual
     """
-    wants = as_wanted(images)
-    if all(USUAL[option] == value for option, value in wants.items()):
-        wants = {}
+    options = {} if wanted is None else options_for(wanted)
     with counting(Path(name).name) as told:
-        place = prepared(name, root, told=told, **wants)
-    if wants:
-        colours = "grey" if wants["channels"] == 1 else "in colour"
-        ink = ", dark ink made bright" if wants["invert"] else ""
-        say(f"images are made ready as {whose} wants them, {wants['size']}x{wants['size']} {colours}{ink}: {place}")
+        place = prepared(name, root, told=told, **options)
+    if options:
+        say(f"images are made ready as {whose} wants them, {wanted}: {place}")
     return place.name
 
 
-def as_wanted(images: Mapping[str, Any]) -> dict[str, Any]:
-    """How to prepare images, from what a network tells of those it wants; nothing where it does not, or cannot be met."""
-    shape = images.get("shape", ())
-    if len(shape) != 3 or shape[1] != shape[2] or shape[0] not in (1, 3):
+def options_for(wanted: Preprocess) -> dict[str, Any]:
+    """How to prepare images so; nothing where that is the usual way."""
+    if wanted.channels not in (1, 3) or replace(wanted, mean=(), deviation=()) == USUAL:
         return {}
-    return {"size": shape[1], "channels": shape[0], "invert": bool(images.get("invert", False))}
+    size = wanted.height if wanted.height == wanted.width else (wanted.height, wanted.width)
+    how = {name: value for name in ("fit", "interpolation") if (value := getattr(wanted, name)) != getattr(USUAL, name)}
+    return {"size": size, "channels": wanted.channels, "invert": wanted.invert, **how}
 
 
 def mirrored_like_its_start(config: TrainConfig, given: Container[str]) -> TrainConfig:
@@ -64,8 +62,8 @@ def on_own_images(config: TrainConfig, resumed: Path | None = None) -> TrainConf
 
     resumed   the run that goes on, which knows what images it wants
     """
-    images = {} if config.init is None else images_of(resumed or folder_with_network(config.init))
-    name = made_ready(config.data, config.root, images, str(config.init))
+    wanted = None if config.init is None else preprocess_in(resumed or folder_with_network(config.init))
+    name = made_ready(config.data, config.root, wanted, str(config.init))
     if resumed is not None:
         began = TrainConfig.from_json(resumed / CONFIG).data
         if Path(began).exists() and Path(began).resolve() == Path(config.data).resolve():

@@ -2,7 +2,7 @@
 
 from .batches import ClassBatchSampler
 from .image_set import ImageSet
-from .loading import all_prepared, has_dark_ink, load, prepared
+from .loading import all_prepared, load, prepared, preprocess_of
 from .sheet import contact_sheet
 
-__all__ = ["ClassBatchSampler", "ImageSet", "all_prepared", "contact_sheet", "has_dark_ink", "load", "prepared"]
+__all__ = ["ClassBatchSampler", "ImageSet", "all_prepared", "contact_sheet", "load", "prepared", "preprocess_of"]

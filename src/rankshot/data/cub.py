@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from rankshot.preprocess import Preprocess
+
 from .decoding import Box
 from .listing import ClassListing, Listing, Picture, advised, by_folder, split_by_split
 from .trees import Tree
@@ -62,7 +64,7 @@ def listing(
         raise advised(ValueError(f"CUB-200-2011 has {CLASSES} classes, but {len(classes)} were found."), HOW)
     classes.sort(key=lambda each: each.name)
     options = {"size": size, "cropped": "to bounding boxes" if any(boxes) else "as it came"}
-    return Listing(name, trees, split_by_split(classes), (3, size, size), options=options)
+    return Listing(name, trees, split_by_split(classes), Preprocess(3, size, size), options)
 
 
 def _split(name: str, number: int) -> str:

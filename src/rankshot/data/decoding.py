@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
+from rankshot.preprocess import Preprocess
+
 from .budget import PIXELS, OverBudget
 from .headers import Header, Undecodable, check_exif, look
 from .plain import A_PART, BYTES_A_PIXEL, plain
@@ -60,18 +62,18 @@ Image.core.set_block_size(2**26)  # type: ignore[attr-defined]  # as its variabl
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-def decode(content: bytes, shape: tuple[int, int, int], box: Box | None = None, invert: bool = False) -> NDArray[np.uint8]:
-    """The picture in a file, cut to `box` and resized to `shape` (C, H, W), where C is 1 for grey and 3 for colour.
-
-    `invert`: ink that is dark in the file is bright in the result. Waits while other threads have all of the memory.
-    """
+def decode(content: bytes, wanted: Preprocess, box: Box | None = None) -> NDArray[np.uint8]:
+    """The picture in a file, cut to `box` and made ready: (C, H, W). Waits while other threads have all of the memory."""
+    if wanted.channels not in (1, 3):
+        raise ValueError(f"pictures are grey or in colour, 1 or 3 channels: the network wants {wanted.channels}")
     # Large JPEGs are decoded at a half, a quarter or an eighth of their size, still twice what is needed.
-    draft = None if box is not None else (2 * shape[2], 2 * shape[1])
+    draft = None if box is not None else (2 * wanted.width, 2 * wanted.height)
+    shape = wanted.shape
     header = look(content, draft)
     what = f"to decode {header.width}x{header.height} pixels of {header.kind}"
     try:
         with PIXELS.claim(needed(header, shape), what):
-            return fitted(_upright(content, header, shape, draft), shape, box, invert)
+            return fitted(_upright(content, header, shape, draft), wanted, box)
     except OverBudget as error:
         raise Undecodable(str(error)) from None
 
@@ -121,13 +123,38 @@ def _turn(image: Image.Image) -> Image.Transpose | None:
     return TURNS.get(image.getexif().get(ORIENTATION, 1))
 
 
-def fitted(picture: Image.Image, shape: tuple[int, int, int], box: Box | None, invert: bool) -> NDArray[np.uint8]:
-    """A picture of mode "L" or "RGB", as pixels of `shape`."""
+def fitted(picture: Image.Image, wanted: Preprocess, box: Box | None) -> NDArray[np.uint8]:
+    """A picture of mode "L" or "RGB", as pixels (C, H, W)."""
     if box is not None:
         picture = picture.crop(_inside(box, picture.size))
-    small = np.asarray(picture.resize((shape[2], shape[1]), Image.Resampling.BICUBIC, reducing_gap=2.0))
-    pixels = small[None] if shape[0] == 1 else small.transpose(2, 0, 1)
-    return 255 - pixels if invert else np.ascontiguousarray(pixels)
+    size, resampling = (wanted.width, wanted.height), Image.Resampling[wanted.interpolation.upper()]
+    if wanted.fit == "crop":
+        small = picture.resize(size, resampling, box=_middle(picture.size, size), reducing_gap=2.0)
+    elif wanted.fit == "pad":
+        small = _padded(picture, size, resampling, background=255 if wanted.invert else 0)
+    else:
+        small = picture.resize(size, resampling, reducing_gap=2.0)
+    values = np.asarray(small)
+    pixels = values[None] if wanted.channels == 1 else values.transpose(2, 0, 1)
+    return 255 - pixels if wanted.invert else np.ascontiguousarray(pixels)
+
+
+def _middle(size: tuple[int, int], wanted: tuple[int, int]) -> Box:
+    """The largest part of a picture in its middle that has the form of what is wanted."""
+    scale = min(size[0] / wanted[0], size[1] / wanted[1])
+    width, height = scale * wanted[0], scale * wanted[1]
+    left, top = (size[0] - width) / 2, (size[1] - height) / 2
+    return left, top, left + width, top + height
+
+
+def _padded(picture: Image.Image, size: tuple[int, int], resampling: Image.Resampling, background: int) -> Image.Image:
+    """All of a picture, in the middle."""
+    scale = min(size[0] / picture.width, size[1] / picture.height)
+    inner = tuple(max(1, round(scale * side)) for side in picture.size)
+    canvas = Image.new(picture.mode, size, background if picture.mode == "L" else (background,) * 3)
+    small = picture.resize((inner[0], inner[1]), resampling, reducing_gap=2.0)
+    canvas.paste(small, ((size[0] - inner[0]) // 2, (size[1] - inner[1]) // 2))
+    return canvas
 
 
 def picture_of(pixels: NDArray[np.uint8]) -> Image.Image:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import torch
 
 from rankshot.files import text_of
+from rankshot.preprocess import Fit, Interpolation, Preprocess
 from rankshot.randomness import generator_for
 
 from .listing import SPLITS, ClassListing, Listing, Picture, by_folder, is_image, split_by_split
@@ -26,8 +27,18 @@ LIKE_SPLITS = (*SPLITS, "valid", "validation", "training", "testing", "dev", "ev
 FEW = 2  # a class needs that many images to be ranked at all
 
 
-def listing(path: Path, size: int = SIZE, channels: int = 3, seed: int = 0, invert: bool = False) -> Listing:
-    """What lies in a folder, a zip or a tar file, or what a csv tells."""
+def listing(
+    path: Path,
+    size: int | tuple[int, int] = SIZE,
+    channels: int = 3,
+    seed: int = 0,
+    invert: bool = False,
+    fit: Fit = "stretch",
+    interpolation: Interpolation = "bicubic",
+) -> Listing:
+    """What lies in a folder, a zip or a tar file, or what a csv tells. The size is of both sides, or height and width."""
+    height, width = (size, size) if isinstance(size, int) else size
+    wanted = Preprocess(channels, height, width, fit, interpolation, invert=invert)
     options: dict[str, object] = {"size": size, "channels": channels, "seed": seed}
     if path.suffix.lower() == ".csv":
         tree, classes = open_tree(path.parent), _from_csv(path)
@@ -40,7 +51,7 @@ def listing(path: Path, size: int = SIZE, channels: int = 3, seed: int = 0, inve
     for each in classes:
         if len(each.pictures) < FEW:
             log.warning("class %r has %d image: it cannot be learned from", each.name, len(each.pictures))
-    return Listing(path.stem, [tree], split_by_split(classes), (channels, size, size), invert, options)
+    return Listing(path.stem, [tree], split_by_split(classes), wanted, options)
 
 
 def _from_folders(tree: Tree) -> list[ClassListing]:

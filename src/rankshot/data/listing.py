@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, TypeVar
 
+from rankshot.preprocess import Preprocess
+
 from .decoding import SUFFIXES, Box
 from .trees import Tree
 
 Error = TypeVar("Error", bound=Exception)
 SPLITS = ("train", "val", "test")
-MOST_PIXELS_A_SIDE = 2048
 
 
 def advised(error: Error, how: str) -> Error:
@@ -47,13 +48,10 @@ class Listing:
     name: str
     trees: Sequence[Tree]
     classes: Sequence[ClassListing]
-    shape: tuple[int, int, int]
-    invert: bool = False
+    preprocess: Preprocess
     options: Mapping[str, Any] = field(default_factory=dict)  # what else was chosen; told in the manifest
 
     def __post_init__(self) -> None:
-        if not all(1 <= side <= MOST_PIXELS_A_SIDE for side in self.shape[1:]):
-            raise ValueError(f"{self.name}: size must be from 1 to {MOST_PIXELS_A_SIDE} pixels, got {self.shape[1]}")
         order = [SPLITS.index(each.split) for each in self.classes]
         if order != sorted(order):
             raise ValueError(f"{self.name}: classes must come split by split")

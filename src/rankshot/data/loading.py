@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankshot.files import text_of
+from rankshot.preprocess import Preprocess
 
 from . import cub, folder, mini_imagenet, omniglot
 from .cache import root_of
@@ -18,7 +19,7 @@ from .image_set import ImageSet
 from .listing import Listing, advised
 from .preparing import Told, prepare
 from .sources import changes_since, earlier, files_of, fingerprint, write_sources
-from .store import IMAGES, MANIFEST, mapped, open_split, read_manifest
+from .store import IMAGES, MANIFEST, mapped, open_split, preprocess_in, read_manifest
 from .trees import Tree, open_tree
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "cub": ("size", "crop"),
     "cub-retrieval": ("size", "crop"),
 }
-OWN_OPTIONS = ("size", "channels", "seed", "invert")
+OWN_OPTIONS = ("size", "channels", "seed", "invert", "fit", "interpolation")
 PREPARED = re.compile("-[0-9a-f]{8}$")  # how names of prepared folders end
 ARCHIVES = (".zip", ".csv", ".tar", ".tgz")
 
@@ -70,10 +71,9 @@ def _is_prepared(name: str, root: Path) -> bool:
     return Path(name).name == name and (root / name / MANIFEST).is_file()
 
 
-def has_dark_ink(name: str, root: str | Path | None = None) -> bool:
-    """Whether pictures like these show dark ink on paper, which networks see as bright: images are inverted for them."""
-    manifest = read_manifest(prepared(name, root))
-    return bool(manifest.get("invert", manifest["name"] in ("glyphs", "omniglot")))  # earlier ones do not tell
+def preprocess_of(name: str, root: str | Path | None = None) -> Preprocess:
+    """How the pictures of a data set are made ready."""
+    return preprocess_in(read_manifest(prepared(name, root)))
 
 
 def load(name: str, split: str = "train", root: str | Path | None = None) -> ImageSet:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from rankshot.preprocess import Preprocess
+
 from .listing import SPLITS, ClassListing, Listing, Picture, advised, is_image
 from .trees import Tree
 
@@ -47,7 +49,7 @@ def listing(trees: Sequence[Tree], tables: Sequence[tuple[str, str]] = (), size:
         told = f"mini-ImageNet has {len(SPLIT_OF)} classes, but {len(missing)} are missing: {missing[0]} …"
         raise advised(ValueError(told), HOW)
     classes = [ClassListing(wnid, split, tuple(members[wnid])) for split in SPLITS for wnid in WNIDS[split]]
-    return Listing("mini-imagenet", trees, classes, (3, size, size), options={"size": size})
+    return Listing("mini-imagenet", trees, classes, Preprocess(3, size, size), {"size": size})
 
 
 def _by_name(where: dict[str, Picture]) -> dict[str, list[Picture]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from rankshot.preprocess import Preprocess
+
 from .listing import ClassListing, Listing, Picture, advised, split_by_split
 from .trees import Tree
 
@@ -43,7 +45,7 @@ def listing(trees: Sequence[Tree], size: int = SIZE) -> Listing:
         ClassListing(f"{alphabet}/{character}", _split(place, alphabet), tuple(characters[part, alphabet, character]))
         for place, (part, alphabet, character) in enumerate(ordered)
     ]
-    return Listing("omniglot", trees, split_by_split(classes), (1, size, size), invert=True, options={"size": size})
+    return Listing("omniglot", trees, split_by_split(classes), Preprocess(1, size, size, invert=True), {"size": size})
 
 
 def _split(place: int, alphabet: str) -> str:

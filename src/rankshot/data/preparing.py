@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot import __version__
 from rankshot.files import named
+from rankshot.version import __version__
 
 from .budget import FILES, Claim
 from .cache import made_whole
@@ -48,7 +48,7 @@ def prepare(
         raise ValueError("{}: {}".format(*next(iter(skipped.items()))))
 
     with made_whole(folder) as making:
-        shape = (len(places), *listing.shape)
+        shape = (len(places), *listing.preprocess.shape)
         _allocate(making / IMAGES, int(np.prod(shape)))
         pixels = np.memmap(making / IMAGES, dtype=np.uint8, mode="r+", shape=shape)
         for done, (place, why) in enumerate(_decoded(listing, [picture for _, picture in places], pixels), start=1):
@@ -74,13 +74,13 @@ def prepare(
         _close_gaps(pixels, good)
         pixels.flush()
         del pixels
-        os.truncate(making / IMAGES, int(good.sum()) * int(np.prod(listing.shape)))
+        os.truncate(making / IMAGES, int(good.sum()) * int(np.prod(shape[1:])))
         content = {
             "name": listing.name,
             "rankshot": __version__,
             "source": [str(tree.path.resolve()) for tree in listing.trees],
-            "shape": list(listing.shape),
-            "invert": listing.invert,
+            "shape": list(listing.preprocess.shape),
+            "preprocess": listing.preprocess.to_json(),
             "options": dict(listing.options),
             "images": int(good.sum()),
             "classes": [
@@ -112,7 +112,7 @@ def _decoded(listing: Listing, pictures: list[Picture], pixels: NDArray[np.uint8
             if isinstance(content, OSError):
                 return place, content.strerror or str(content)
             try:
-                pixels[place] = decode(content, listing.shape, pictures[place].box, listing.invert)
+                pixels[place] = decode(content, listing.preprocess, pictures[place].box)
             except Undecodable as error:
                 return place, str(error)
             return place, None

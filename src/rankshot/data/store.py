@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.files import check_no_link, opened, write_whole
+from rankshot.preprocess import Preprocess, Side
 from rankshot.schema import Between, Length, checked, read_json
 
 from .cache import root_of
 from .image_set import ImageSet
-from .listing import MOST_PIXELS_A_SIDE, SPLITS
+from .listing import SPLITS
 
 FORMAT = 1
 IMAGES, MANIFEST, STAMP = "images.bin", "manifest.json", "checked.json"
-Side = Annotated[int, Between(1, MOST_PIXELS_A_SIDE)]
 PARTS = {"train": ("train",), "val": ("val",), "test": ("test",), "trainval": ("train", "val")}
 
 
@@ -53,6 +53,7 @@ class Manifest(TypedDict, total=False):
     source: list[str]
     shape: Required[tuple[Annotated[int, Between(1, 16)], Side, Side]]
     invert: bool
+    preprocess: dict[str, Any]
     options: dict[str, Any]
     images: Required[Annotated[int, Between(0, 2**40)]]
     classes: Required[list[ClassEntry]]
@@ -101,6 +102,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if manifest.get("own_sha256") not in (None, _own_checksum(manifest)):
         raise ValueError(f"{path} is not as it was prepared: delete {folder} and prepare it again")
     return dict(manifest)
+
+
+def preprocess_in(manifest: Mapping[str, Any]) -> Preprocess:
+    """How the pictures were made ready; manifests of earlier versions tell the shape, and perhaps the ink."""
+    if "preprocess" in manifest:
+        found: Preprocess = checked(manifest["preprocess"], Preprocess, f"the manifest of {manifest['name']}: preprocess")
+        return found
+    channels, height, width = manifest["shape"]
+    return Preprocess(channels, height, width, invert=manifest.get("invert", manifest["name"] in ("glyphs", "omniglot")))
 
 
 def _check_counts(manifest: Mapping[str, Any]) -> None:

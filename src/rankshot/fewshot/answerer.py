@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from rankshot.losses.unit import unit_vectors
-from rankshot.ranking.checks import computable
+from rankshot.vectors import computable, unit_vectors
 
 from .rules import class_scores
 from .tasks import Classification, Task

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from rankshot import ranking
 from rankshot.data import ImageSet
 from rankshot.limits import whole
-from rankshot.losses.unit import unit_vectors
+from rankshot.vectors import unit_vectors
 
 from .answerer import Answerer, AnswererOfMany, Ruling, check_norm, embed, normalising_with
 from .episodes import MOST_EPISODES, draw_episodes

@@ -20,12 +20,12 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 from torch import Tensor, nn
 
 from rankshot.fewshot.rules import uneven_class_scores
-from rankshot.losses.unit import unit_vectors
+from rankshot.vectors import unit_vectors
 
 from .embedder import Embedder
-from .kept import keep, kept_in
 from .pictures import name_of
 from .rejection import Rejection, among_themselves, calibrated, judged, nearness, prototypes
+from .saved_classifier import SETTINGS, Saved, opened, save
 
 RULES = ("ap", "nearest", "prototype")
 SIMILARITIES_AT_ONCE = 2**22
@@ -132,16 +132,18 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def save_pretrained(self, folder: str | Path) -> Path:
         """All that it has learned into a new folder, with its network: `from_pretrained` opens it anywhere."""
         check_is_fitted(self)
-        return keep(self, folder)
+        taught, settings = self._now(), {name: getattr(self, name) for name in SETTINGS}
+        labels = taught.classes[taught.labels]
+        return save(Saved(settings, self._embedder(), taught.support, labels, taught.names), folder)
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> FewShotClassifier:
         """What `save_pretrained` has written: it answers as the one that was saved, and can learn more."""
-        kept = kept_in(folder)
-        classifier = cls(kept["embedder"], **kept["settings"])
+        saved = opened(folder)
+        classifier = cls(saved.embedder, **saved.settings)
         classifier._check_settings()
-        classifier.n_features_in_ = kept["vectors"].shape[1]
-        classifier._taught = classifier._remembered(kept["vectors"], kept["labels"], kept["names"])
+        classifier.n_features_in_ = saved.vectors.shape[1]
+        classifier._taught = classifier._remembered(saved.vectors, saved.labels, saved.names)
         return classifier
 
     def named(self, names: Sequence[str]) -> FewShotClassifier:

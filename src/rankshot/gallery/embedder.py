@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from rankshot.fewshot.answerer import Answerer, embed
-from rankshot.losses.unit import unit_vectors
-from rankshot.models import pretrained
 from rankshot.models.export import export
 from rankshot.models.pretrained import (
     CARD,
@@ -25,15 +23,16 @@ from rankshot.models.pretrained import (
     WEIGHTS,
     described_in,
     from_pretrained,
-    images_of,
+    preprocess_in,
 )
 from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
 from rankshot.models.shipped import folder_of
-from rankshot.schema import checked
+from rankshot.preprocess import Preprocess, check_preprocess
 from rankshot.tensors import read_tensors
+from rankshot.vectors import unit_vectors
 
 from .one_shot import OneShot, read
-from .pictures import Failure, Shape, Unreadable, decoded
+from .pictures import Failure, Unreadable, decoded
 
 PIXELS_AT_ONCE = 2**19
 MOST_BYTES_A_LAYER = 2**28  # of one image
@@ -53,13 +52,13 @@ class Embedded(NamedTuple):
     failures: list[Failure]
 
 
-def check_memory(network: nn.Module, shape: Shape, name: str) -> None:
+def check_memory(network: nn.Module, wanted: Preprocess, name: str) -> None:
     """A file may ask for images so large that one of them takes all memory within the network."""
     widest = max([3, *(each.out_channels for each in network.modules() if isinstance(each, nn.Conv2d))])
-    size = 4 * widest * shape[1] * shape[2]
+    size = 4 * widest * wanted.height * wanted.width
     if size > MOST_BYTES_A_LAYER:
-        wanted = f"{shape[1]}x{shape[2]} pixels through {widest} filters take {size / 2**20:,.0f} MiB"
-        raise ValueError(f"{name} wants images that are too large: {wanted}, {MOST_BYTES_A_LAYER / 2**20:.0f} are the most")
+        takes = f"{wanted.height}x{wanted.width} pixels through {widest} filters take {size / 2**20:,.0f} MiB"
+        raise ValueError(f"{name} wants images that are too large: {takes}, {MOST_BYTES_A_LAYER / 2**20:.0f} are the most")
 
 
 class Embedder:
@@ -67,19 +66,17 @@ class Embedder:
 
     model   a run folder, the name of weights that come with the package, or any `nn.Module` that takes float images
             (B, C, H, W) from 0 to 1 and gives (B, D)
-    shape   (C, H, W) that it wants; a run folder knows it
-    invert  dark ink becomes bright; a run folder knows that too
+    preprocess   how pictures are made ready for it; a run folder knows
     """
 
     def __init__(
         self,
         model: str | Path | nn.Module,
-        shape: Shape | None = None,
+        preprocess: Preprocess | None = None,
         *,
-        invert: bool | None = None,
         name: str | None = None,
     ) -> None:
-        known: Mapping[str, Any] = {}
+        known: Preprocess | None = None
         description: Mapping[str, Any] = {}
         self.folder: Path | None = None
         self.one_shot: OneShot | None = None  # thresholds that come with the weights
@@ -87,26 +84,23 @@ class Embedder:
             network, self.name = model, name or type(model).__name__
         else:
             self.folder = folder = folder_of(model)
-            network, known, description = from_pretrained(folder), images_of(folder), described_in(folder)
+            network, known, description = from_pretrained(folder), preprocess_in(folder), described_in(folder)
             self.name = name or str(model)
         if isinstance(network, Answerer):
             raise ValueError(f"{self.name} answers in its own way and has no embeddings: use an embedding network")
-        if shape is None and "shape" not in known:
+        preprocess = known if preprocess is None else check_preprocess(preprocess)
+        if preprocess is None:
             raise ValueError(
-                f"{self.name} does not tell what images it wants: Embedder(…, shape=(channels, height, width)) takes it"
+                f"{self.name} does not tell what pictures it wants: give Embedder(…, Preprocess(channels, height, width))"
             )
-        self.network = network.eval()
-        self.shape: Shape = checked(
-            shape if shape is not None else known["shape"], pretrained.Shape, f"the shape of {self.name}"
-        )
-        check_memory(network, self.shape, self.name)
-        self.invert = bool(known.get("invert", False)) if invert is None else invert
-        if self.folder is not None and self.images == known:  # of images that are made ready otherwise, they say nothing
+        self.network, self.preprocess = network.eval(), preprocess
+        check_memory(network, self.preprocess, self.name)
+        if self.folder is not None and preprocess == known:  # of pictures that are made ready otherwise, they say nothing
             self.one_shot = read(self.folder)
         try:
-            self.dimensions = int(self._vectors(np.zeros((1, *self.shape), np.uint8)).shape[1])
+            self.dimensions = int(self._vectors(np.zeros((1, *preprocess.shape), np.uint8)).shape[1])
         except RuntimeError as error:
-            raise ValueError(f"{self.name} cannot embed images of shape {self.shape}: {error}") from None
+            raise ValueError(f"{self.name} cannot embed images of shape {preprocess.shape}: {error}") from None
         self.fingerprint = self._fingerprint(description)
 
     def __call__(self, images: Iterable[Any]) -> Vectors:
@@ -118,8 +112,8 @@ class Embedder:
 
     def each(self, images: Iterable[Any]) -> Iterator[Embedded]:
         """Chunk by chunk, for more images than fit in memory; those that cannot be read are told, and the rest goes on."""
-        at_once = max(1, PIXELS_AT_ONCE // (self.shape[1] * self.shape[2]))
-        for places, pixels, failures in decoded(images, self.shape, self.invert, at_once):
+        at_once = max(1, PIXELS_AT_ONCE // (self.preprocess.height * self.preprocess.width))
+        for places, pixels, failures in decoded(images, self.preprocess, at_once):
             vectors = self._vectors(np.stack(pixels)) if pixels else np.zeros((0, self.dimensions), np.float32)
             yield Embedded(places, vectors, failures)
 
@@ -127,17 +121,17 @@ class Embedder:
         """Into a new folder that takes this one's place anywhere: network, how images are made ready, and what is known."""
         if self.folder is not None and self._is_still_in(self.folder):
             also = (CLASSES, EVALUATION, CARD, *([ONE_SHOT] if self.one_shot is not None else []))
-            return copy_pretrained(self.folder, folder, also, self.images)
-        return save_pretrained(self.network, folder, self.shape, invert=self.invert)
+            return copy_pretrained(self.folder, folder, also, self.preprocess)
+        return save_pretrained(self.network, folder, self.preprocess)
 
     def export(self, path: str | Path) -> float:
         """As one file for programs without rankshot: NAME.onnx, or NAME.pt2 of `torch.export`.
 
-        It takes float images (B, C, H, W) from 0 to 1, made ready as `images` in it tells, and gives unit vectors. Returns
-        how far these are from the network's own at most, on random images.
+        It takes float images (B, C, H, W) from 0 to 1, made ready as `preprocess` in it tells, and gives unit vectors.
+        Returns how far these are from the network's own at most, on random images.
         """
-        about = {**self.about, "images": self.images, "dimensions": self.dimensions}
-        return export(self.network, self.shape, path, about)
+        about = {**self.about, "preprocess": self.preprocess.to_json(), "dimensions": self.dimensions}
+        return export(self.network, self.preprocess.shape, path, about)
 
     def _is_still_in(self, folder: Path) -> bool:
         """Whether the folder holds these weights: a run may have gone on since or gone away, or the network changed."""
@@ -152,11 +146,6 @@ class Embedder:
     def about(self) -> dict[str, Any]:
         """By which its vectors are known again."""
         return {"name": self.name, "fingerprint": self.fingerprint}
-
-    @property
-    def images(self) -> dict[str, Any]:
-        """How they are made ready."""
-        return {"shape": list(self.shape), "invert": self.invert}
 
     def _vectors(self, pixels: NDArray[np.uint8]) -> Vectors:
         like = next((each for each in self.network.parameters() if each.is_floating_point()), torch.zeros(0))
@@ -174,7 +163,10 @@ class Embedder:
             what: Any = description or description_of(self.network)
         except ValueError:  # a network of somebody's own
             what = [type(self.network).__qualname__, repr(self.network), self.dimensions]
-        digest = hashlib.sha256(json.dumps([what, self.shape, self.invert], sort_keys=True).encode())
+        told = self.preprocess
+        usual = Preprocess(*told.shape, invert=told.invert)
+        how = [*([] if told == usual else [told.to_json()]), told.shape, told.invert]  # galleries know the usual by these
+        digest = hashlib.sha256(json.dumps([what, *how], sort_keys=True).encode())
         for key, each in self.network.state_dict().items():
             digest.update(key.encode())
             digest.update(

@@ -28,6 +28,7 @@ from rankshot.schema import Between, parsed, read_json
 
 from .database import BESIDE, DATABASE, PATIENCE
 from .database import JOURNAL as ROLLBACK
+from .local import LocalStore
 from .segment import SEGMENT
 from .store import Chunk, Damaged, Vectors
 
@@ -69,7 +70,12 @@ def is_format_1(folder: Path) -> bool:
     return (folder / HEADER).is_file() and (folder / JOURNAL).is_file() and not os.path.lexists(folder / DATABASE)
 
 
-def migrated(folder: Path) -> Path:
+def in_todays_format(folder: Path) -> Path:
+    """Where the gallery of a folder lies, once it is of today's format."""
+    return _migrated(folder) if is_format_1(folder) else folder
+
+
+def _migrated(folder: Path) -> Path:
     """The folder, where a gallery of today's format lies now; one to be read only is read into a temporary folder."""
     is_ours = os.access(folder, os.W_OK)
     place = Path(tempfile.mkdtemp(prefix=".making-" if is_ours else "rankshot-gallery-", dir=folder if is_ours else None))
@@ -122,8 +128,6 @@ def _soon_locked(folder: Path) -> Iterator[None]:
 
 
 def _carried_over(folder: Path, place: Path) -> None:
-    from .local import LocalStore  # which opens what we have made
-
     old = Format1(folder)
     lost = old.verify()
     if lost:

@@ -15,12 +15,13 @@ import torch
 from numpy.typing import NDArray
 
 from rankshot.files import whole_folder
-from rankshot.losses.unit import unit_vectors
 from rankshot.schema import Length, checked
+from rankshot.vectors import unit_vectors
 
 from .embedder import Embedder
 from .faiss_store import FaissStore, folder_in, is_faiss
 from .filters import Wanted
+from .format_1 import in_todays_format
 from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure
@@ -341,7 +342,8 @@ def _created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:
 def _opened(uri: str) -> Store:
     if is_milvus(uri):
         return MilvusStore(uri)
-    return FaissStore(folder_in(uri)) if is_faiss(uri) else LocalStore(Path(uri))
+    kind = FaissStore if is_faiss(uri) else LocalStore
+    return kind(in_todays_format(folder_in(uri)))
 
 
 def _filter(where: Filter | Mapping[str, Any] | None) -> Filter | None:

@@ -10,6 +10,7 @@ from PIL import ImageDraw, ImageFont
 
 from rankshot.data.decoding import Undecodable, picture_of
 from rankshot.data.sheet import blank, write_picture
+from rankshot.preprocess import Preprocess
 
 from .pictures import pixels_of
 from .store import Hit
@@ -30,7 +31,7 @@ def hits_sheet(queries: Sequence[Any], hits: Sequence[Hit], path: Path) -> None:
     for place, (image, caption, frame) in enumerate(cells):
         left, top = GAP + place % PER_ROW * width, GAP + place // PER_ROW * height
         try:
-            sheet.paste(picture_of(pixels_of(image, (3, SIDE, SIDE))), (left, top))
+            sheet.paste(picture_of(pixels_of(image, Preprocess(3, SIDE, SIDE))), (left, top))
         except Undecodable:
             draw.rectangle((left, top, left + SIDE, top + SIDE), fill="#dddddd")
         if frame:

@@ -39,11 +39,7 @@ class LocalStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         if not (folder / DATABASE).is_file():
-            from .format_1 import is_format_1, migrated
-
-            if not is_format_1(folder):
-                raise FileNotFoundError(f"{folder} is no gallery: there is no {DATABASE} in it")
-            self.folder = folder = migrated(folder)
+            raise FileNotFoundError(f"{folder} is no gallery: there is no {DATABASE} in it")
         self._database = Database(folder)
         with self._reading() as tables:
             about, dimensions = tables.one("SELECT about, dimensions FROM state")

@@ -17,8 +17,7 @@ from PIL import Image
 from rankshot.data.budget import FILES, MOST_BYTES, OverBudget
 from rankshot.data.decoding import Undecodable, decode, picture_of
 from rankshot.files import read_whole
-
-Shape = tuple[int, int, int]  # channels, height, width
+from rankshot.preprocess import Preprocess
 
 
 class Failure(NamedTuple):
@@ -38,30 +37,29 @@ class Unreadable(ValueError):
         super().__init__(f"{len(failures)} of {of} images cannot be read: {first}{more}")
 
 
-def pixels_of(image: Any, shape: Shape, invert: bool = False) -> NDArray[np.uint8]:
-    """One image -> `shape` uint8, resized where it must be.
+def pixels_of(image: Any, wanted: Preprocess) -> NDArray[np.uint8]:
+    """One image -> (C, H, W) uint8, made ready as a network wants it.
 
     A path, the bytes of a file, a Pillow image, or an array or tensor: (H, W), (H, W, 3) or (C, H, W), of bytes, or of
-    floats from 0 to 1. Ink that is dark becomes bright with `invert`, but for an array or tensor that has the network's
-    own shape: that is taken as it is.
+    floats from 0 to 1. An array or tensor that has the network's own shape is taken as it is, whatever its ink.
     """
     if isinstance(image, (str, os.PathLike)):
         try:
             with FILES.claim(os.stat(image).st_size, "its file"):
-                return decode(read_whole(Path(image), MOST_BYTES, follow=True), shape, invert=invert)
+                return decode(read_whole(Path(image), MOST_BYTES, follow=True), wanted)
         except (OSError, OverBudget) as error:
             raise Undecodable(getattr(error, "strerror", None) or str(error)) from None
         except ValueError as error:  # of a name that no file can have
             raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
     if isinstance(image, bytes):
-        return decode(image, shape, invert=invert)
+        return decode(image, wanted)
     if isinstance(image, Image.Image):
         content = io.BytesIO()
         image = image.convert("RGB") if image.mode in ("CMYK", "YCbCr", "LAB", "HSV") else image
         image.save(content, "TIFF" if image.mode in ("F", "I") else "PNG")
-        return decode(content.getvalue(), shape, invert=invert)
+        return decode(content.getvalue(), wanted)
     values = np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
-    if values.shape == shape:
+    if values.shape == wanted.shape:
         return _bytes(values)
     if values.ndim == 3 and values.shape[2] in (1, 3) and values.shape[0] not in (1, 3):
         values = values.transpose(2, 0, 1)
@@ -69,7 +67,7 @@ def pixels_of(image: Any, shape: Shape, invert: bool = False) -> NDArray[np.uint
         values = values[None]
     if values.ndim != 3 or values.shape[0] not in (1, 3) or 0 in values.shape:
         raise Undecodable(f"an array of shape {values.shape} is no image: (H, W), (H, W, 3) or (C, H, W) is one")
-    return pixels_of(picture_of(_bytes(values)), shape, invert)
+    return pixels_of(picture_of(_bytes(values)), wanted)
 
 
 def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
@@ -98,7 +96,7 @@ def name_of(image: Any, place: int) -> str:
 Chunk = tuple[list[int], list[NDArray[np.uint8]], list[Failure]]
 
 
-def decoded(images: Iterable[Any], shape: Shape, invert: bool, at_once: int, workers: int = 2) -> Iterator[Chunk]:
+def decoded(images: Iterable[Any], wanted: Preprocess, at_once: int, workers: int = 2) -> Iterator[Chunk]:
     """Chunk by chunk: the places of images that could be read, their pixels, and who failed.
 
     Threads decode the next chunk while the caller works on this one; no more than two chunks are ever in memory.
@@ -107,7 +105,7 @@ def decoded(images: Iterable[Any], shape: Shape, invert: bool, at_once: int, wor
     def one(numbered: tuple[int, Any]) -> NDArray[np.uint8] | Failure:
         place, image = numbered
         try:
-            return pixels_of(image, shape, invert)
+            return pixels_of(image, wanted)
         except Undecodable as error:
             return Failure(name_of(image, place), str(error))
 

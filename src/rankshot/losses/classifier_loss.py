@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from rankshot.limits import positive, whole
+from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
-from .unit import unit_vectors
 
 MOST = 2**20
 

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from rankshot.limits import whole
 from rankshot.ranking.pool import relevance_of
+from rankshot.vectors import squared_distances
 
 from .batch_loss import BatchLoss
-from .unit import squared_distances
 
 MOST_BINS = 1000
 LARGEST = 4.0  # squared distance of two unit vectors

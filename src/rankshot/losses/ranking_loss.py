@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import real, whole
-from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, computable, may_look
+from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
+from rankshot.vectors import computable, unit_vectors
 
 from .checks import checked_batch
 from .chunked import Plan, Term, rank
-from .unit import unit_vectors
 
 REDUCTIONS = ("mean", "sum", "none")
 MOST_SMOOTHING = 100.0  # of cosines, which are from -1 to 1

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.limits import whole
+from rankshot.vectors import unit_vectors
 
 from .checks import checked_batch
-from .unit import unit_vectors
 
 MOST_DIMENSIONS = 2**20
 

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from rankshot.limits import positive
 from rankshot.ranking.pool import relevance_of
+from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
-from .unit import unit_vectors
 
 
 class SmoothAPLoss(BatchLoss):

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from rankshot.limits import positive, whole
 from rankshot.losses.classifier_loss import ClassifierLoss
-from rankshot.losses.unit import unit_vectors
+from rankshot.vectors import unit_vectors
 
 from .method import Description, Given, by_classification, register
 from .nearest import Classifying

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.limits import whole
-from rankshot.ranking.checks import computable
+from rankshot.vectors import computable
 
 from .method import Given, Method, Sampler, by_classification, options_of
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.limits import positive, whole
-from rankshot.losses.unit import unit_vectors
+from rankshot.vectors import unit_vectors
 
 from .episodic import Episodic
 from .method import Description, Given, register

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from rankshot.losses.classifier_loss import ClassifierLoss
-from rankshot.losses.unit import unit_vectors
+from rankshot.vectors import unit_vectors
 
 from .method import Description, Given, Method, Sampler, register
 from .ruled import RuledNetwork, network

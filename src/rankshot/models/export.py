@@ -20,8 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.files import write_whole
-from rankshot.losses.unit import unit_vectors
-from rankshot.ranking.checks import computable
+from rankshot.vectors import computable, unit_vectors
 
 AGREES = 1e-4
 ABOUT = "rankshot.json"  # in the archive of torch.export; in ONNX the property "rankshot"

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Required, TypedDict
 import torch
 from torch import Tensor, nn
 
+from rankshot.preprocess import Preprocess
 from rankshot.schema import Between, Length, checked, read_json
 from rankshot.tensors import read_tensors
 
@@ -24,7 +25,6 @@ WEIGHTS = "model.safetensors"
 CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
 NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
 SYSTEMS = "rankshot.methods"  # whose networks are known once it is imported
-MOST_PIXELS_A_SIDE = 2048
 # What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
 OPTIONS: dict[Any, Any] = {
     int: Annotated[int, Between(1, 2**14)],
@@ -32,8 +32,6 @@ OPTIONS: dict[Any, Any] = {
     str: Annotated[str, Length(1000)],
     bool: bool,
 }
-Side = Annotated[int, Between(1, MOST_PIXELS_A_SIDE)]
-Shape = tuple[Annotated[int, Between(1, 16)], Side, Side]  # channels, height, width
 
 
 class Network(TypedDict, total=False):
@@ -45,9 +43,9 @@ class Network(TypedDict, total=False):
 
 
 class Images(TypedDict, total=False):
-    """What images a network wants: (C, H, W), and whether dark ink becomes bright."""
+    """What earlier versions told of the images that a network wants: (C, H, W), and whether dark ink becomes bright."""
 
-    shape: Shape
+    shape: tuple[int, int, int]
     invert: bool
 
 
@@ -55,6 +53,7 @@ class Config(TypedDict, total=False):
     """config.json, as far as a network is concerned; the settings of its training may lie beside."""
 
     model: Network
+    preprocess: Preprocess
     images: Images
     data: str
     init: str | None
@@ -99,13 +98,16 @@ def embedder_in(description: Mapping[str, Any]) -> Mapping[str, Any]:
     return embedder
 
 
-def images_of(folder: Path) -> dict[str, Any]:
-    """What images the network of a folder wants: {"shape": [C, H, W], "invert": whether dark ink becomes bright}.
-
-    Empty where it does not tell.
-    """
-    images = dict(read_config(folder).get("images", {}))
-    return images | ({"shape": list(images["shape"])} if "shape" in images else {})  # type: ignore[call-overload]
+def preprocess_in(folder: Path) -> Preprocess | None:
+    """How pictures are made ready for the network of a folder, where it tells."""
+    config = read_config(folder)
+    images = config.get("images", {})
+    if "preprocess" in config or "shape" not in images:
+        return config.get("preprocess")
+    try:
+        return Preprocess(*images["shape"], invert=images.get("invert", False))
+    except ValueError as error:
+        raise ValueError(f"{folder / CONFIG}: {error}") from None
 
 
 def from_pretrained(run: str | Path) -> nn.Module:

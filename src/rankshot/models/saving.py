@@ -9,54 +9,53 @@ from typing import Any
 
 from torch import nn
 
-from rankshot import __version__
 from rankshot.files import read_whole, whole_folder, write_whole
+from rankshot.preprocess import Preprocess, check_preprocess
 from rankshot.schema import MOST_JSON
 from rankshot.tensors import write_tensors
+from rankshot.version import __version__
 
 from .conv4 import Conv4
 from .mirrored import Mirrored
-from .pretrained import CONFIG, WEIGHTS, read_config
+from .pretrained import CONFIG, WEIGHTS, preprocess_in, read_config
 
 MOST_WEIGHTS = 2**34  # bytes
 PLACES = ("data", "init")  # perhaps paths of somebody's machine, of which the last part is kept
 HERE = {"root": None, "device": "auto"}  # settings that say where a network was made, and what they become
 
 
-def save_pretrained(
-    network: nn.Module, folder: str | Path, shape: Sequence[int] | None = None, *, invert: bool = False
-) -> Path:
+def save_pretrained(network: nn.Module, folder: str | Path, preprocess: Preprocess | None = None) -> Path:
     """A network of rankshot's into a new folder: what it is, and its weights.
 
-    shape    (C, H, W) of the images it wants, which `Embedder` and `rankshot classify` then know
-    invert   whether dark ink becomes bright first
+    preprocess   how pictures are made ready for it, which `Embedder` and `rankshot classify` then know
     """
-    description = description_of(network)
-    images: dict[str, Any] = {} if shape is None else {"shape": list(shape), "invert": invert}
-    if shape is not None:
-        check_shape(network, shape)
+    about: dict[str, Any] = {"rankshot": __version__, "model": description_of(network)}
+    if preprocess is not None:
+        check_channels(network, preprocess)
+        about["preprocess"] = preprocess.to_json()
     with whole_folder(Path(folder)) as place:
         write_tensors(place / WEIGHTS, network.state_dict(), {"rankshot": __version__})
-        _write_config(place, {"rankshot": __version__, "model": description, "images": images})
+        _write_config(place, about)
     return Path(folder)
 
 
-def check_shape(network: nn.Module, shape: Sequence[int]) -> None:
+def check_channels(network: nn.Module, preprocess: Preprocess) -> None:
     """A network that cannot see such images is not said to."""
-    if len(shape) != 3 or not all(type(side) is int and side > 0 for side in shape):
-        raise ValueError(f"shape must be (channels, height, width), got {shape!r}")
+    check_preprocess(preprocess)
     weight = next((each for each in network.state_dict().values() if each.dim() == 4), None)
-    if weight is not None and weight.shape[1] != shape[0]:
-        raise ValueError(f"this network sees images of {weight.shape[1]} channels, got shape {tuple(shape)}")
+    if weight is not None and weight.shape[1] != preprocess.channels:
+        raise ValueError(f"this network sees images of {weight.shape[1]} channels, got {preprocess.channels}")
 
 
-def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], images: Mapping[str, Any] | None = None) -> Path:
+def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], preprocess: Preprocess | None = None) -> Path:
     """What a user needs of a run into a new folder: the network, and those of the other files that are there.
 
-    images   how they are made ready, in place of what the run tells
+    preprocess   how pictures are made ready, in place of what the run tells
     """
     settings = without_places(read_config(source))
-    settings |= {} if images is None else {"images": dict(images)}
+    if preprocess := preprocess or preprocess_in(source):
+        settings["preprocess"] = preprocess.to_json()
+    settings.pop("images", None)  # how earlier versions told
     with whole_folder(Path(folder)) as place:
         for each in (WEIGHTS, *also):
             if each == WEIGHTS or (source / each).is_file():

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import real
+from rankshot.vectors import computable
 
 LARGEST_SETTING = 1e12  # of alpha, epsilon and 1 / epsilon: products with scores and counts stay finite in float32
 
@@ -57,11 +58,6 @@ def _check_mask(name: str, mask: Tensor, scores: Tensor) -> None:
 def largest_score(scores: Tensor) -> float:
     """Sums over a ranking of scores up to this size cannot overflow."""
     return torch.finfo(scores.dtype).max / 8 / scores.shape[1]
-
-
-def computable(values: Tensor) -> Tensor:
-    """float32 or float64: half precisions are widened, since sums over a ranking need the digits."""
-    return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
 def may_look(tensor: Tensor) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from rankshot import __version__
 from rankshot.data import ImageSet
 from rankshot.data import load as load_images
 from rankshot.data.loading import source_of
@@ -32,6 +31,7 @@ from rankshot.training import TrainConfig
 from rankshot.training.card import write_card
 from rankshot.training.loop import first_weights, given_for
 from rankshot.training.run_folder import START, classes_of, is_run, read_metrics
+from rankshot.version import __version__
 
 log = logging.getLogger(__name__)
 

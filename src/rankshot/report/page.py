@@ -8,12 +8,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rankshot import __version__
 from rankshot.fewshot import Answerer
 from rankshot.files import write_whole
 from rankshot.models.pretrained import CONFIG
 from rankshot.schema import read_json
 from rankshot.training.run_folder import read_metrics
+from rankshot.version import __version__
 
 from .chart import Points, chart
 from .embedding_map import embedding_map

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import nn
 
-from rankshot import __version__
 from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, pixels_for, summary, tasks_for
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
@@ -22,6 +21,7 @@ from rankshot.training import TrainConfig, train
 from rankshot.training.loop import load, validation_tasks, where_to_train
 from rankshot.training.progress import Progress
 from rankshot.training.run_folder import MADE, read_metrics, standing_in
+from rankshot.version import __version__
 
 NORMS = ("running", "batch")
 PLACE = ("root", "device")  # settings that say where a run happens, and not what it is

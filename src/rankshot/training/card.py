@@ -9,7 +9,6 @@ from typing import Any, Required, TypedDict
 
 from torch import nn
 
-from rankshot import __version__
 from rankshot.data.loading import TERMS
 from rankshot.fewshot import Answerer, Ruling
 from rankshot.files import write_whole
@@ -18,6 +17,7 @@ from rankshot.models.saving import without_places
 from rankshot.models.shipped import folder_of
 from rankshot.schema import parsed, read_json
 from rankshot.tensors import read_notes
+from rankshot.version import __version__
 
 from .config import TrainConfig
 

@@ -38,7 +38,7 @@ RANGES = {
     "checkpoint_every": (1, UPDATES),
     "validate_every": (0, UPDATES),
 }
-NOT_SETTINGS = ("rankshot", "model", "images")  # what else a run's config.json tells
+NOT_SETTINGS = ("rankshot", "model", "images", "preprocess")  # what else a run's config.json tells
 
 
 @dataclass(frozen=True)

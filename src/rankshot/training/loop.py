@@ -21,13 +21,13 @@ from rankshot import data, fewshot, ranking
 from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS, check_augmentations
 from rankshot.data.loading import own_source
 from rankshot.data.store import NoClasses
-from rankshot.losses.unit import unit_vectors
 from rankshot.methods import Given, Method, system
 from rankshot.models import Conv4
 from rankshot.models.pretrained import build, fill, from_pretrained
 from rankshot.models.shipped import folder_of, full_name
 from rankshot.randomness import generator_for
 from rankshot.tensors import read_tensors, write_tensors
+from rankshot.vectors import unit_vectors
 
 from . import run_folder
 from .config import TrainConfig
@@ -61,7 +61,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
     check_augmentations(config.augment, images.images.shape[1:])
     given = given_for(config, images.images.shape[1:], len(images.classes))
     goes_on = resume and run_folder.has_checkpoint(folder)  # which has all weights
-    wants = {"shape": list(images.images.shape[1:]), "invert": data.has_dark_ink(config.data, config.root)}
+    preprocess = data.preprocess_of(config.data, config.root)
     check_apart(config.data, folder, config.root)
     start = folder / run_folder.START  # its first weights, whatever has become of where they came from
     model, method = first_weights(replace(config, init=None) if goes_on else config, given, start)
@@ -89,7 +89,7 @@ def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, prog
                 warnings.warn(
                     f"{config.init} has learned from some of the validation classes: they flatter it", stacklevel=2
                 )
-        run_folder.begin(folder, config, type(method).network(given), learned, wants, resume=resume)
+        run_folder.begin(folder, config, type(method).network(given), learned, preprocess, resume=resume)
         if config.init is not None and not goes_on and not start.is_file():
             write_tensors(start, model.state_dict(), {})
         standing = run_folder.load_state(folder, tensors)

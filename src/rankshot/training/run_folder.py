@@ -22,12 +22,13 @@ from typing import Annotated, Any, Required, TypedDict
 
 from torch import Tensor
 
-from rankshot import __version__
 from rankshot.files import PARTIAL, Lines, locked, read_whole, write_whole
-from rankshot.models.pretrained import CLASSES, CONFIG, WEIGHTS, described_in, fill, images_of
+from rankshot.models.pretrained import CLASSES, CONFIG, WEIGHTS, described_in, fill, preprocess_in
 from rankshot.models.shipped import full_name
+from rankshot.preprocess import Preprocess
 from rankshot.schema import Between, Length, checked, parsed, read_json
 from rankshot.tensors import read_notes, read_tensors, write_tensors
+from rankshot.version import __version__
 
 from .card import Score, write_card
 from .config import TrainConfig
@@ -83,14 +84,14 @@ def begin(
     config: TrainConfig,
     network: Mapping[str, Any],
     classes: Sequence[str] = (),
-    images: Mapping[str, Any] | None = None,
+    preprocess: Preprocess | None = None,
     *,
     resume: bool,
 ) -> None:
     """Make the folder of a new run, or agree to go on with the one that is there. Nothing is ever overwritten.
 
     classes   those of training, kept so that nobody takes them for unseen ones later, when a folder of images has changed
-    images    how images are made ready for the network (see `models.pretrained.images_of`)
+    preprocess   how pictures are made ready for the network
     """
     if resume and is_run(folder):
         if classes_of(folder) not in (None, list(classes)):
@@ -102,7 +103,7 @@ def begin(
         raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
     else:
         write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")
-        _write_config(folder, config, network, images or {})  # last: it makes the folder a run
+        _write_config(folder, config, network, preprocess)  # last: it makes the folder a run
 
 
 def classes_of(folder: Path) -> list[str] | None:
@@ -131,11 +132,12 @@ def _go_on(folder: Path, config: TrainConfig) -> None:
     if config.updates < done:
         raise ValueError(f"{folder} has come to update {done} already, which is past {config.updates}")
     if changed:
-        _write_config(folder, config, described_in(folder), images_of(folder))
+        _write_config(folder, config, described_in(folder), preprocess_in(folder))
 
 
-def _write_config(folder: Path, config: TrainConfig, network: Mapping[str, Any], images: Mapping[str, Any]) -> None:
-    content = {"rankshot": __version__, "model": network, "images": images, **config.to_json()}
+def _write_config(folder: Path, config: TrainConfig, network: Mapping[str, Any], preprocess: Preprocess | None) -> None:
+    how = {} if preprocess is None else {"preprocess": preprocess.to_json()}
+    content = {"rankshot": __version__, "model": network, **how, **config.to_json()}
     write_whole(folder / CONFIG, json.dumps(content, indent=1) + "\n")
 
 

@@ -1,11 +1,14 @@
-"""Embeddings on the unit sphere, where the cosine is a dot product."""
+"""Embeddings as vectors of length 1, where the cosine is a dot product."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from rankshot.ranking.checks import computable
+
+def computable(values: Tensor) -> Tensor:
+    """float32 or float64: half precisions are widened, since sums over a ranking need the digits."""
+    return values if values.dtype in (torch.float32, torch.float64) else values.float()
 
 
 def unit_vectors(embeddings: Tensor) -> Tensor:

@@ -7,21 +7,18 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, Required, TypedDict
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rankshot import __version__
 from rankshot.files import check_no_link, whole_folder, write_whole
 from rankshot.schema import Length, read_json
 from rankshot.tensors import read_tensors, write_tensors
+from rankshot.version import __version__
 
 from .embedder import Embedder
-
-if TYPE_CHECKING:
-    from .classifier import FewShotClassifier
 
 log = logging.getLogger(__name__)
 
@@ -43,29 +40,43 @@ class About(TypedDict, total=False):
     sha256: str
 
 
-def keep(classifier: FewShotClassifier, folder: str | Path) -> Path:
+class Saved(NamedTuple):
+    """What is saved of a classifier: enough to make one that answers the same.
+
+    settings  of its constructor, but for the embedder
+    vectors   (n, D) float64, the examples, of length 1
+    labels    (n,) of theirs, and names
+    """
+
+    settings: dict[str, Any]
+    embedder: Embedder | None
+    vectors: NDArray[np.float64]
+    labels: NDArray[Any]
+    names: list[str]
+
+
+def save(saved: Saved, folder: str | Path) -> Path:
     """Into a new folder."""
-    settings = {name: _plain(getattr(classifier, name)) for name in sorted(SETTINGS)}
-    embedder = classifier._embedder()
-    kind = classifier.classes_.dtype.kind
+    classes, numbers = np.unique(saved.labels, return_inverse=True)
+    kind = classes.dtype.kind
     if kind not in KINDS:
-        raise ValueError(f"labels must be texts or numbers to be kept, got {classifier.classes_.dtype}")
+        raise ValueError(f"labels must be texts or numbers to be saved, got {classes.dtype}")
     about = {
         "rankshot": __version__,
-        "settings": settings,
+        "settings": {name: _plain(value) for name, value in sorted(saved.settings.items())},
         "labels": kind,
-        "classes": classifier.classes_.tolist(),
-        "names": list(classifier.support_names_),
-        "network": None if embedder is None else embedder.fingerprint,
+        "classes": classes.tolist(),
+        "names": list(saved.names),
+        "network": None if saved.embedder is None else saved.embedder.fingerprint,
     }
     try:
         content = json.dumps({**about, "sha256": _checksum(about)}, indent=1)
     except TypeError as error:
-        raise ValueError(f"`unknown` must be a text or a number to be kept: {error}") from None
-    examples = {"vectors": torch.from_numpy(classifier.support_), "labels": torch.from_numpy(classifier.support_labels_)}
+        raise ValueError(f"`unknown` must be a text or a number to be saved: {error}") from None
+    examples = {"vectors": torch.from_numpy(saved.vectors), "labels": torch.from_numpy(numbers.astype(np.int64))}
     with whole_folder(Path(folder)) as place:
-        if embedder is not None:
-            embedder.save_pretrained(place / NETWORK)
+        if saved.embedder is not None:
+            saved.embedder.save_pretrained(place / NETWORK)
         write_tensors(place / EXAMPLES, examples, {})
         write_whole(place / CLASSIFIER, content + "\n")
     return Path(folder)
@@ -76,14 +87,14 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def is_kept(folder: Path) -> bool:
+def is_saved(folder: Path) -> bool:
     return (folder / CLASSIFIER).is_file()
 
 
-def kept_in(folder: str | Path) -> dict[str, Any]:
-    """What `keep` has written: settings for the constructor, and embedder, vectors, labels and names to remember."""
+def opened(folder: str | Path) -> Saved:
+    """What `save` has written."""
     place = Path(folder)
-    if not is_kept(place):
+    if not is_saved(place):
         raise FileNotFoundError(f"{place} holds no classifier: there is no {CLASSIFIER} in it")
     about: About = read_json(place / CLASSIFIER, About)
     settings, network = dict(about["settings"]), about["network"]
@@ -98,7 +109,7 @@ def kept_in(folder: str | Path) -> dict[str, Any]:
     embedder = None if network is None else Embedder(place / NETWORK)
     if embedder is not None and embedder.fingerprint != network:
         raise ValueError(f"{place / NETWORK} is not the network that the examples were seen by")
-    return {"settings": settings, "embedder": embedder, "vectors": vectors, "labels": labels, "names": about["names"]}
+    return Saved(settings, embedder, vectors, labels, about["names"])
 
 
 def _examples(place: Path, about: About) -> tuple[NDArray[np.float64], NDArray[Any]]:

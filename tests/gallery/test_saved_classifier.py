@@ -10,6 +10,7 @@ import torch
 from rankshot import FewShotClassifier
 from rankshot.gallery import Embedder
 from rankshot.models import Conv4
+from rankshot.preprocess import Preprocess
 
 RANDOM = np.random.default_rng(0)
 PICTURES = RANDOM.integers(0, 256, (12, 20, 20), dtype=np.uint8)
@@ -25,7 +26,7 @@ def taught(embedder, labels, **settings):
     "settings", [{}, {"rule": "nearest"}, {"reject": 0.2}, {"threshold": 0.5, "unknown": "?"}], ids=str
 )
 def test_it_answers_as_before(tmp_path, labels, settings):
-    classifier = taught(Embedder(Conv4(1, 4), shape=(1, 20, 20)), labels, **settings)
+    classifier = taught(Embedder(Conv4(1, 4), Preprocess(1, 20, 20)), labels, **settings)
     again = FewShotClassifier.from_pretrained(classifier.save_pretrained(tmp_path / "kept"))
     new = list(RANDOM.integers(0, 256, (9, 20, 20), dtype=np.uint8))
     assert again.predict(new).tolist() == classifier.predict(new).tolist()
@@ -60,7 +61,7 @@ def test_numbers_of_numpy(tmp_path):
 
 def test_the_network_of_a_classifier_stays_its_own(tmp_path):
     for name in ("one", "other"):
-        taught(Embedder(Conv4(1, 4), shape=(1, 20, 20)), list("aabbbccccddd")).save_pretrained(tmp_path / name)
+        taught(Embedder(Conv4(1, 4), Preprocess(1, 20, 20)), list("aabbbccccddd")).save_pretrained(tmp_path / name)
     shutil.rmtree(tmp_path / "one" / "network")
     (tmp_path / "other" / "network").rename(tmp_path / "one" / "network")
     with pytest.raises(ValueError, match="is not the network that the examples were seen by"):
@@ -68,11 +69,11 @@ def test_the_network_of_a_classifier_stays_its_own(tmp_path):
 
 
 def test_what_cannot_be_kept_leaves_nothing(tmp_path):
-    with pytest.raises(ValueError, match="`unknown` must be a text or a number to be kept"):
+    with pytest.raises(ValueError, match="`unknown` must be a text or a number to be saved"):
         taught(None, list("aabbbccccddd"), unknown=object()).save_pretrained(tmp_path / "kept")
     with pytest.raises(ValueError, match="not fitted"):
         FewShotClassifier().save_pretrained(tmp_path / "kept")
-    of_somebody = taught(Embedder(torch.nn.Sequential(torch.nn.Flatten()), (1, 20, 20)), list("aabbbccccddd"))
+    of_somebody = taught(Embedder(torch.nn.Sequential(torch.nn.Flatten()), Preprocess(1, 20, 20)), list("aabbbccccddd"))
     with pytest.raises(ValueError, match="Sequential is no network that rankshot can build again"):
         of_somebody.save_pretrained(tmp_path / "new" / "kept")
     assert [path.name for path in tmp_path.rglob("*") if path.name != "new"] == []

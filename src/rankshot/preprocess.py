@@ -1,0 +1,65 @@
+"""How a picture becomes what a network sees: the one description that data, networks, galleries and exports share."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from .schema import Between, check_fields
+
+MOST_PIXELS_A_SIDE = 2048
+Side = Annotated[int, Between(1, MOST_PIXELS_A_SIDE)]
+Fit = Literal["stretch", "crop", "pad"]
+Interpolation = Literal["bicubic", "bilinear", "lanczos", "box", "nearest"]
+Number = Annotated[float, Between(-1e6, 1e6)]
+Spread = Annotated[float, Between(1e-6, 1e6)]
+
+
+@dataclass(frozen=True)
+class Preprocess:
+    """What a network wants of a picture.
+
+    channels       1 for grey, 3 for colour
+    height, width  in pixels
+    fit            how a picture of another form gets to that size: "stretch" both sides, "crop" the middle of it, or "pad"
+                   what is missing with its background
+    interpolation  how pixels between pixels are found
+    mean           of each channel, where pixels are from 0 to 1: taken off by the network itself. Empty: 0
+    deviation      of each channel: what the network divides by then. Empty: 1
+    invert         whether dark ink becomes bright
+
+    >>> Preprocess(3, 84, 84).shape
+    (3, 84, 84)
+    """
+
+    channels: Annotated[int, Between(1, 16)]
+    height: Side
+    width: Side
+    fit: Fit = "stretch"
+    interpolation: Interpolation = "bicubic"
+    mean: tuple[Number, ...] = ()
+    deviation: tuple[Spread, ...] = ()
+    invert: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, "preprocess")
+        for name in ("mean", "deviation"):
+            if len(getattr(self, name)) not in (0, self.channels):
+                raise ValueError(f"preprocess: {name} must have a number for each of {self.channels} channels, or none")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.channels, self.height, self.width
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        colours = {1: "grey", 3: "in colour"}.get(self.channels, f"of {self.channels} channels")
+        return f"{self.width}x{self.height} {colours}{', dark ink made bright' if self.invert else ''}"
+
+
+def check_preprocess(given: Preprocess) -> Preprocess:
+    if not isinstance(given, Preprocess):
+        raise TypeError(f"preprocess must be a Preprocess, got {given!r:.60}: Preprocess(channels, height, width) is one")
+    return given
