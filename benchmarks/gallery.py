@@ -42,7 +42,7 @@ def embedding(folder: Path) -> dict[str, Any]:
         coarse = random.integers(0, 256, (12, 12, 3), dtype=np.uint8)
         Image.fromarray(coarse).resize((84, 84), Image.Resampling.BICUBIC).save(path, quality=90)
     embedder = Embedder("conv4-mini-imagenet")
-    ready = torch.rand(IMAGES, *embedder.shape)
+    ready = torch.rand(IMAGES, *embedder.preprocess.shape)
 
     def bare() -> None:
         for some in ready.split(64):
