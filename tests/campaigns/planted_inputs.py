@@ -71,7 +71,7 @@ def begun(folder):
 
 if __name__ == "__main__":
     cli.main = command
-    fuzz.SECONDS = 3.0
+    fuzz.SECONDS = 6.0
     place = Path(sys.argv[1])
     campaign = begun(place)
     campaign.run(range(4), 60.0, lambda line: None)  # stopped after four of them

@@ -10,6 +10,7 @@ from rankshot.vectors import unit_vectors
 from .batch_loss import BatchLoss
 
 MOST = 2**20
+NOBODY = -(2**62)  # a label that torch may pass over: by itself it would do so with -100
 
 
 class ClassifierLoss(BatchLoss):
@@ -38,12 +39,12 @@ class ClassifierLoss(BatchLoss):
         self.cosine, self.scale = cosine, positive("scale", scale)
 
     def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        if labels.device.type == "cpu":  # to look at them would make a GPU wait
-            low, high, classes = int(labels.min()), int(labels.max()), self.head.out_features
-            if low < 0 or high >= classes:
-                raise ValueError(f"labels must be from 0 to {classes - 1}, got {low if low < 0 else high}")
         values = embeddings.to(self.head.weight.dtype)
-        return nn.functional.cross_entropy(self._by_cosine(values) if self.cosine else self.head(values), labels)
+        scores = self._by_cosine(values) if self.cosine else self.head(values)
+        try:
+            return nn.functional.cross_entropy(scores, labels, ignore_index=NOBODY)
+        except IndexError as error:  # torch looks at them on a CPU; to look at them here would make a GPU wait
+            raise ValueError(f"labels must be from 0 to {self.head.out_features - 1}: {error}") from None
 
     def _by_cosine(self, values: Tensor) -> Tensor:
         return self.scale * unit_vectors(values) @ unit_vectors(self.head.weight).T
