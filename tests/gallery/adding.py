@@ -12,6 +12,14 @@ def vectors_of(start, count):
     return np.random.default_rng(start).normal(size=(count, 8)).astype(np.float32)
 
 
+def made(folder, *parts):
+    """A gallery with images of several additions: (first number, count) each."""
+    store = LocalStore.create(folder, 8, {"embedder": 1})
+    for number, count in parts:
+        store.add(vectors_of(number, count), [f"i{number + k}" for k in range(count)], [{"from": number}] * count)
+    return store
+
+
 if __name__ == "__main__":
     store = LocalStore(Path(sys.argv[1]))
     number, turn = len(store), 0

@@ -113,6 +113,17 @@ def test_a_value_of_megabytes_is_not_read(folder, column):
     assert [id for chunk in rescued.chunks() for id in chunk.ids] == ["a"]
 
 
+def test_what_is_read_from_a_copy_has_a_size(folder, tmp_path, monkeypatch):
+    """A file with holes would fill the disk of whoever opens it."""
+    found = Database(folder)
+    (tmp_path / "copy").mkdir()
+    found._copy_to(tmp_path / "copy")
+    assert (tmp_path / "copy" / DATABASE).read_bytes() == (folder / DATABASE).read_bytes()
+    monkeypatch.setattr(database, "MOST_COPIED", 1000)
+    with pytest.raises(OSError, match="is too large to be read where nothing can be written"):
+        found._copy_to(tmp_path / "copy")
+
+
 def test_who_waits_too_long_is_told(folder, monkeypatch):
     monkeypatch.setattr(database, "PATIENCE", 0.05)
     one, other = Database(folder), Database(folder)

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.files import check_no_link, opened, write_whole
+from rankshot.files import check_no_link, digest_of, opened, write_whole
 from rankshot.preprocess import Preprocess, Side
 from rankshot.schema import Between, Length, checked, read_json
 
@@ -199,5 +199,4 @@ def _own_checksum(manifest: Mapping[str, Any]) -> str:
 
 
 def checksum(path: Path) -> str:
-    with opened(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest_of(path) or ""

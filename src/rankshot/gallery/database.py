@@ -30,7 +30,7 @@ MARK = 0x52414E4B  # "RANK": whose database it is
 FORMAT = 2
 LITTLE = 2**16  # bytes: SQLite grows its log in steps of half of it
 LONGEST = 2**23  # bytes of one value: what a gallery from elsewhere can make us read at once
-COPIES = 20  # tries to copy a database while nobody changes it
+COPIES, MOST_COPIED = 20, 2**32  # tries to copy a database while nobody changes it, and bytes of one
 PATIENCE = 20.0  # seconds to wait for another process that is writing
 TABLES = (
     # What the gallery is about, as JSON; how many changes there were, and how many rows of vectors count.
@@ -161,6 +161,10 @@ class Database:
         files = [self.path, self.path.with_name(DATABASE + BESIDE[0])]
         for _ in range(COPIES):
             before = [_state(each) for each in files]
+            if sum(each[0] for each in before if each is not None) > MOST_COPIED:
+                raise OSError(
+                    errno.EFBIG, "is too large to be read where nothing can be written: use a copy", str(self.path)
+                )
             for each in files:
                 (place / each.name).unlink(missing_ok=True)
                 with suppress(FileNotFoundError):
