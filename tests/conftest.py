@@ -15,6 +15,7 @@ from rankshot.training.heap import keep_freed_memory
 
 keep_freed_memory()
 torch.set_num_threads(1)
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # its handlers close what a forked child of a test still needs
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start, too
 
 

@@ -8,6 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
+# Put before a command: it hears Ctrl-C, as from a terminal, though a shell's background job does not. No `preexec_fn`: that
+# forks this process with whatever threads it has, and gRPC's have left such children without their pipes.
+FOREGROUND = ["env", "--default-signal=INT"]
+
+
 def python(*arguments):
     """As `python ARGUMENTS` in a shell; what it printed and its exit code."""
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])

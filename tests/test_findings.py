@@ -6,7 +6,6 @@ Each test fails on the version it was found in. The tests of the parts (`Of find
 import json
 import multiprocessing
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ import pytest
 from disks import raised_by
 from pictures import class_folders, encoded, pixels, write
 from PIL import Image
+from processes import FOREGROUND
 
 from rankshot.cli.main import main
 from rankshot.gallery import FewShotClassifier, Gallery
@@ -202,8 +202,7 @@ def test_5_a_pipe_and_a_device_among_the_pictures(tmp_path, rankshot):
     os.mkfifo(source / "c0" / "pipe.png")
     (source / "c1" / "zero.png").symlink_to("/dev/zero")
     code, _, errors = in_order(
-        rankshot("gallery", "add", tmp_path / "g", source),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2**34, 2**34)),
+        ["prlimit", f"--as={2**34}", *rankshot("gallery", "add", tmp_path / "g", source)],
     )
     assert code in (0, 1)
     assert b"pipe.png" in errors
@@ -305,10 +304,9 @@ def test_8_stopped_while_it_imports(rankshot):
     """Ctrl-C a little after it began, as somebody does who sees a mistake in what was typed."""
     for moment in (0.15, 0.3, 0.6, 1.0):
         process = subprocess.Popen(
-            rankshot("evaluate", "nowhere", "--help"),
+            [*FOREGROUND, *rankshot("evaluate", "nowhere", "--help")],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
         time.sleep(moment)
         process.send_signal(signal.SIGINT)

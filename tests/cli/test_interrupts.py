@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from processes import FOREGROUND
 
 START = """
 import sys
@@ -20,14 +21,8 @@ sys.exit(cli.main())
 
 
 def started(*arguments, code=START):
-    """As from a terminal; a shell's background job would not hear Ctrl-C."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    command = [*FOREGROUND, sys.executable, "-c", code, *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "go\n", process.communicate()
     return process
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import FOREGROUND
 from small import small
 
 from rankshot.reproduce.job import Run
@@ -94,11 +95,10 @@ def test_ctrl_c_while_its_processes_begin(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=os.path.dirname(os.path.dirname(__file__))))
     working = subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path), str(UPDATES)],
+        [*FOREGROUND, sys.executable, str(script), str(tmp_path), str(UPDATES)],
         start_new_session=True,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     children = Path(f"/proc/{working.pid}/task/{working.pid}/children")
     while len(children.read_text().split()) < 3:  # two, and one that looks after what they share
@@ -116,10 +116,8 @@ def test_stopped_by_ctrl_c_it_goes_on_where_it_was(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=os.path.dirname(os.path.dirname(__file__))))
     command = [sys.executable, str(script), str(tmp_path), str(UPDATES)]
-    # A group of its own, as a terminal's foreground job is: Ctrl-C reaches all of it. A shell's background job ignores it.
-    working = subprocess.Popen(
-        command, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
-    )
+    # A group of its own, as a terminal's foreground job is: Ctrl-C reaches all of it.
+    working = subprocess.Popen([*FOREGROUND, *command], start_new_session=True)
     states = [tmp_path / "runs" / "small" / str(number) / "metrics.jsonl" for number in range(2)]
     while not all(path.exists() and path.stat().st_size for path in states):
         assert working.poll() is None
