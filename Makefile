@@ -19,8 +19,8 @@ $(STAMP): pyproject.toml constraints.txt
 
 # Two ways to learn the same alphabets, measured on alphabets that neither has seen. Interrupted, it goes on the next time.
 quickstart: setup
-	$(BIN)/rankshot train --run $(RUNS)/siamese --method siamese --updates $(UPDATES) --resume
-	$(BIN)/rankshot train --run $(RUNS)/map-dlm --method map-dlm --updates $(UPDATES) --resume
+	$(BIN)/rankshot train --out $(RUNS)/siamese --method siamese --updates $(UPDATES) --resume
+	$(BIN)/rankshot train --out $(RUNS)/map-dlm --method map-dlm --updates $(UPDATES) --resume
 	$(BIN)/rankshot evaluate $(RUNS)/map-dlm $(RUNS)/siamese --untrained --episodes $(EPISODES)
 
 test: lint types pytest

@@ -14,9 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import RANDOM_NUMBERS
-from rankshot.methods import Given, learner, settings_for, system
-from rankshot.models.pretrained import build
-from rankshot.training.state import adam, live_tensors
+from rankshot.methods import METHODS, Context, make_method, settings_for
+from rankshot.models import conv4_as_function
+from rankshot.models.network import build
+from rankshot.preprocess import Preprocess
+from rankshot.training.optimiser import make_optimiser
+from rankshot.training.parts import OptimiserConfig
+from rankshot.training.state import live_tensors
 from rankshot.training.step import GraphedStep, Step, repeatable
 
 from .measure import circumstances, interleaved
@@ -36,7 +40,7 @@ TASKS = {
     },
 }
 Block = Callable[..., tuple[Tensor, tuple[Tensor, Tensor]]]
-written_out: Block = learner.block
+written_out: Block = conv4_as_function.block
 
 
 def as_torch_derives(
@@ -55,28 +59,24 @@ def update_by(block: Block, preset: str | None, channels: int, width: int) -> Ca
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     settings = settings_for("maml", preset)
     filters = int(settings.get("filters", 64))
-    given = Given(
-        {"name": "conv4", "in_channels": channels, "filters": filters},
-        filters * (width // 16) ** 2,
-        IMAGES // PER_CLASS,
-        settings["batch_classes"],
-        settings["batch_size"],
-        {"options": settings.get("options", ())},
-    )
     torch.manual_seed(SEED)
-    model, method = build(system("maml").network(given)).to(device), system("maml")(given).to(device)
+    embedder = build({"name": "conv4", "in_channels": channels, "filters": filters}, Preprocess(channels, width, width))
+    context = Context(int(embedder.embedding_dim), IMAGES // PER_CLASS, settings["batch_classes"], settings["batch_size"])
+    own = {name: value for name, value in settings.items() if name in METHODS["maml"].types}
+    method = make_method(METHODS.choose("maml", own), context).to(device)
+    model = method.network(embedder).to(device)
     images = torch.randint(256, (IMAGES, channels, width, width), dtype=torch.uint8, device=device)
     labels = torch.arange(IMAGES, device=device) // PER_CLASS
-    optimiser = adam(model, method, 1e-3, device)
-    batch = method.sampler(labels, given, SEED).draw(0), torch.zeros(given.batch_size, RANDOM_NUMBERS, device=device)
+    optimiser = make_optimiser(OptimiserConfig(), model, method, 1e-3, device)
+    batch = method.sampler(labels, SEED).draw(0), torch.zeros(context.batch_size, RANDOM_NUMBERS, device=device)
     step: Step | GraphedStep = Step(model, method, optimiser, images, labels, ())
-    learner.block = block
+    conv4_as_function.block = block
     with repeatable():
         if device.type == "cuda":
             step = GraphedStep(step, live_tensors(model, method, optimiser), *batch)
 
     def run() -> float:
-        learner.block = block
+        conv4_as_function.block = block
         with repeatable():
             return float(step(*batch)[0])  # waits for it
 

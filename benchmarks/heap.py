@@ -13,7 +13,7 @@ import sys
 import time
 
 from rankshot.training import TrainConfig
-from rankshot.training.heap import keep_freed_memory
+from rankshot.training.keep_memory import keep_freed_memory
 
 from .measure import circumstances, in_a_process
 from .tables import FOLDER

@@ -45,10 +45,10 @@ def main() -> None:
 def unused(model: str, shot: int, root: str | None) -> ImageSet:
     """Of test classes that neither the weights nor their thresholds come from."""
     config = TrainConfig.from_json(folder_of(model) / CONFIG)
-    images = data.load(config.data, "test", root)
-    if shot == 1 and config.split != "train":
+    images = data.load(config.data.name, "test", root)
+    if shot == 1 and config.data.split != "train":
         images = other_test_classes(images, 1)
-    return images.with_rotations() if config.rotations else images
+    return images.with_rotations() if config.data.rotations else images
 
 
 def curve(embedder: Embedder, images: ImageSet, shot: int) -> dict[str, Any]:

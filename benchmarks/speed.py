@@ -13,9 +13,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from rankshot.reproduce.job import Silent
 from rankshot.reproduce.plan import BENCHMARKS, METHODS
-from rankshot.training import TrainConfig, train
+from rankshot.training import Callback, TrainConfig, train
 
 from .measure import circumstances
 from .tables import FOLDER
@@ -28,8 +27,8 @@ def seconds_of(config: TrainConfig) -> tuple[float, float]:
     """Of the whole call, from opening the data to the last file written; and of its updates alone."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        standing = train(config, Path(folder) / "run", progress=Silent())
-        return time.perf_counter() - start, standing.seconds
+        status = train(config, Path(folder) / "run", progress=Callback())
+        return time.perf_counter() - start, status.seconds
 
 
 def main() -> None:

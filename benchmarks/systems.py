@@ -10,9 +10,9 @@ import statistics
 
 import torch
 
-from rankshot.methods import SYSTEMS, settings_for
+from rankshot.methods import METHODS, settings_for
 from rankshot.training import TrainConfig
-from rankshot.training.heap import keep_freed_memory
+from rankshot.training.keep_memory import keep_freed_memory
 
 from .measure import circumstances
 from .speed import ALONE, seconds_of
@@ -26,15 +26,15 @@ def main() -> None:
     keep_freed_memory()  # as `rankshot train` does
     device = "cuda" if torch.cuda.is_available() else "cpu"
     updates = UPDATES[device]
-    seconds: dict[str, list[float]] = {name: [] for name in SYSTEMS}
-    configs = {name: TrainConfig(**{**ALONE, "updates": updates, **settings_for(name)}) for name in SYSTEMS}
+    seconds: dict[str, list[float]] = {name: [] for name in METHODS}
+    configs = {name: TrainConfig.of(**{**ALONE, "updates": updates, **settings_for(name)}) for name in METHODS}
     for _ in range(ROUNDS[device]):  # in turns, so that a noisy machine is noisy for all
         for name, config in configs.items():
             seconds[name].append(seconds_of(config)[1] / updates)
             print(f"{name}: {seconds[name][-1]:.4f} s", flush=True)
     results = circumstances(SEED) | {
         "updates": updates,
-        "images": {name: config.batch_size for name, config in configs.items()},
+        "images": {name: config.batch.size for name, config in configs.items()},
         "seconds_an_update": {name: statistics.median(each) for name, each in seconds.items()},
         "all": seconds,
     }

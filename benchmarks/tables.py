@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from rankshot.methods import SYSTEMS
-from rankshot.methods.method import option_told
+from rankshot.methods import METHODS
+from rankshot.methods.method import presets_of
 from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.plan import BENCHMARKS
@@ -345,13 +344,13 @@ def options_of_systems() -> str:
     rows = [
         [
             f"`{name}`",
-            ", ".join(f"`{option_told(each)}`" for each in fields(each_system.Options)) or "–",
-            ", ".join(f"`{preset}`" for preset in each_system.presets),
+            ", ".join(f"`--{each.replace('_', '-')} {value}`" for each, value in METHODS[name].defaults.items()) or "–",
+            ", ".join(f"`{preset}`" for preset in presets_of(name)),
         ]
-        for name, each_system in SYSTEMS.items()
+        for name in TITLES
     ]
     return "\n".join(
-        ["| `--method` | `--options`, and their defaults | `--preset` |", "|---|---|---|"]
+        ["| `--method` | its settings, and their defaults | `--preset` |", "|---|---|---|"]
         + [f"| {' | '.join(row)} |" for row in rows]
     )
 

@@ -34,7 +34,7 @@ def bare_step(config: TrainConfig) -> Callable[[], None]:
     """The least that training can do: one batch that is always the same, forward, backward, Adam."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     images, labels = on_device(data.load("glyphs"), device)
-    indices = ClassBatchSampler(labels, config.batch_classes, config.batch_size, seed=SEED).draw(0)
+    indices = ClassBatchSampler(labels, config.batch.classes, config.batch.size, seed=SEED).draw(0)
     pixels, labels = images[indices].float() / 255, labels[indices]
     model, loss = Conv4().to(device), RankingLoss()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
@@ -82,7 +82,7 @@ def _now() -> float:
 
 def loop(updates: int) -> dict[str, object]:
     """`train`, validation aside, and the bare step: turns of `log_every` updates, five rounds, medians."""
-    config = TrainConfig(updates=WARM + updates, validate_every=0, seed=SEED, log_every=updates // 10)
+    config = TrainConfig.of(updates=WARM + updates, validate_every=0, seed=SEED, log_every=updates // 10)
     speeds: dict[str, list[float]] = {"bare": [], "loop": []}
     for _ in range(ROUNDS):
         turns = Turns(bare_step(config))
@@ -118,7 +118,7 @@ def evaluator() -> dict[str, object]:
         rows["episodes"].append(time.perf_counter() - start)
 
         start = time.perf_counter()
-        fewshot.evaluate(model, images, tasks, ANEW, SEED, norm="batch")
+        fewshot.evaluate(model, images, tasks, ANEW, SEED, batch_norm="batch")
         rows["anew"].append((time.perf_counter() - start) * EPISODES / ANEW)
     medians = {name: statistics.median(each) for name, each in rows.items()}
     return {

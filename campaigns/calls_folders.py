@@ -53,22 +53,18 @@ def loaded(chance: random.Random) -> Try:
 
 
 def trained(chance: random.Random) -> Try:
-    from dataclasses import fields
-
     from rankshot.training import TrainConfig, train
 
     name = next(each.parent.name for each in sorted(Path("cache").glob("*/manifest.json")))
     settings: dict[str, Any] = {**SETTINGS, "data": name, "updates": 1}
-    names = [
-        each.name for each in fields(TrainConfig) if each.name not in ("updates", "validation_episodes", "filters", "data")
-    ]
+    names = [each for each in TrainConfig().flat() if each not in ("updates", "validation_episodes", "filters", "data")]
     for each in chance.sample(names, chance.choice((1, 2))):
         settings[each] = chance.choice(
             (*NUMBERS, *ODD_TEXTS, None, True, ["flip"], [], ["x=1"], (2, 3), 7, "siamese", "nca", "cosine")
         )
-    if isinstance(settings.get("samples"), int) and 10**4 < settings["samples"] < 2**31:
-        settings["samples"] = 3
+    if isinstance(settings.get("smoothing_samples"), int) and 10**4 < settings["smoothing_samples"] < 2**31:
+        settings["smoothing_samples"] = 3
     changed = {key: value for key, value in settings.items() if SETTINGS.get(key) != value}
-    return f"train(TrainConfig({changed!r}))", lambda: train(
-        TrainConfig(**settings), chance.choice(("new", "run", "")), resume=chance.random() < 0.3
+    return f"train(TrainConfig.of(**{changed!r}))", lambda: train(
+        TrainConfig.of(**settings), chance.choice(("new", "run", "")), resume=chance.random() < 0.3
     )

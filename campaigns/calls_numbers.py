@@ -53,17 +53,18 @@ def loss(chance: random.Random) -> Try:
     name = chance.choice(losses.__all__)
     settings: dict[str, Any] = {}
     if name == "RankingLoss":
-        for option in ("metric", "alpha", "epsilon", "sign", "smoothing", "samples", "method", "wide"):
+        for option in ("metric", "alpha", "epsilon", "sign", "smoothing", "smoothing_samples", "method", "coarse_weight"):
             if chance.random() < 0.2:
                 settings[option] = (
                     chance.choice(METRICS)
                     if option == "metric"
                     else small(chance)
-                    if option == "samples"
+                    if option == "smoothing_samples"
                     else number(chance)
                 )
-        if isinstance(settings.get("samples"), int) and settings["samples"] > 10**5 and settings["samples"] < 2**31:
-            settings["samples"] = 3  # which is as long as was asked for
+        asked = settings.get("smoothing_samples")
+        if isinstance(asked, int) and 10**5 < asked < 2**31:
+            settings["smoothing_samples"] = 3  # which is as long as was asked for
     elif name == "ClassifierLoss":
         odd = (1, 3, 0, -1, None, "x", 2.5, True, 2**63, 10**30, float("nan"))
         settings = (

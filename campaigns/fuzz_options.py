@@ -48,9 +48,9 @@ WORDS = (
     "ap", "ndcg", "precision@0", "precision@5", "precision@999999999999999999999", "precision@-1", "precision@x",
     "map-ssvm", "siamese", "maml",
     "prototypical", "nca", "trainval", "test", "val", "batch", "running", "cosine", "step", "flip", "turn", "cpu",
-    "cuda", "bfloat16", "shot=5", "shot=x",
-    "shot=9223372036854775808", "=", "a=b", "colour=red", "json", "csv", "nearest", "prototype", "None", "True",
-    "omniglot", "steps=0", "tasks=-1",
+    "cuda", "bfloat16", "=", "a=b", "sgd", "adamw", "conv4",
+    "tensorboard", "colour=red", "json", "csv", "nearest", "prototype", "None", "True",
+    "omniglot",
 )  # fmt: skip
 PATHS = (
     "missing", "pictures", "pictures/c1/0.png", "run", "run/config.json", "run/model.safetensors", "gallery",
@@ -79,7 +79,7 @@ class Options:
             if known and chance.random() < 0.8:
                 option = chance.choice(known)
                 values = [self._value(chance, option) for _ in range(chance.choice((0, 1, 1, 1, 1, 2, 3)))]
-                asks |= option in ("--filters", "--samples", "--batch-size", "--size", "--options")
+                asks |= option in ("--filters", "--smoothing-samples", "--batch-size", "--size", "--tasks", "--steps")
                 arguments += [option, *values]
                 told.append(" ".join([option, *(each[:40] for each in values)]))
             else:

@@ -52,8 +52,8 @@ def make_goods(folder: Path, environment: Mapping[str, str]) -> None:
     from rankshot.training import TrainConfig, train
 
     prepared = data.prepared("pictures", size=SIDE)
-    train(TrainConfig(data=prepared.name, **SETTINGS), "run")  # type: ignore[arg-type]
-    train(TrainConfig(data=prepared.name, init="run", **SETTINGS), "begun")  # type: ignore[arg-type]
+    train(TrainConfig.of(data=prepared.name, **SETTINGS), "run")
+    train(TrainConfig.of(data=prepared.name, init="run", **SETTINGS), "begun")
     told = json.loads(Path("begun/config.json").read_text())
     Path("begun/config.json").write_text(json.dumps({**told, "init": "run"}, indent=1))  # wherever it is copied to
     one_shot = {"rates": RATES, "thresholds": [0.2, 0.5, 0.9], "caught": [0.5, 0.7, 0.9]}

@@ -10,9 +10,11 @@ import pytest
 import torch
 
 from rankshot import data
-from rankshot.methods.method import SYSTEMS, WHERE
-from rankshot.training.heap import keep_freed_memory
+from rankshot.methods import METHODS
+from rankshot.registry import REGISTRIES
+from rankshot.training.keep_memory import keep_freed_memory
 
+list(METHODS)  # what the package registers is there before any test
 keep_freed_memory()
 torch.set_num_threads(1)
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # its handlers close what a forked child of a test still needs
@@ -54,13 +56,12 @@ def data_root(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def known_systems():
+def known_parts():
     """What a test registers is forgotten after it."""
-    before = dict(SYSTEMS), dict(WHERE)
+    before = [(registry, registry.snapshot()) for registry in REGISTRIES]
     yield
-    for live, kept in zip((SYSTEMS, WHERE), before, strict=True):
-        live.clear()
-        live.update(kept)
+    for registry, parts in before:
+        registry.restore(parts)
 
 
 @pytest.fixture(scope="session")

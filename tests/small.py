@@ -2,7 +2,7 @@
 
 from rankshot.training import TrainConfig
 
-SMALL = TrainConfig(
+SMALL = TrainConfig.of(
     filters=8,
     batch_classes=4,
     batch_size=32,
@@ -17,4 +17,4 @@ SMALL = TrainConfig(
 
 def small(**settings):
     """The same with some settings changed."""
-    return TrainConfig(**{**SMALL.to_json(), **settings})
+    return SMALL.changed(**settings)

@@ -15,12 +15,15 @@ from benchmarks import tables
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RESULT = re.compile(r"^(\w.*?)  # (\[\[.*?\]\])", re.MULTILINE)  # a line that says what it gives
+ALONE = ("tutorial.md", "extending.md")  # which have tests of their own
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "tutorial.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in ("tutorial.md", "extending.md")], ids=lambda page: page.name
+)
 def test_python_blocks_run(page):
-    """The blocks of a page run one after another, as a reader would type them. The tutorial has a test of its own."""
+    """The blocks of a page run one after another, as a reader would type them."""
     torch.manual_seed(0)
     names: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text()):

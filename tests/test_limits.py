@@ -12,6 +12,7 @@ from rankshot import fewshot, losses, ranking
 from rankshot.data import ClassBatchSampler
 from rankshot.data.episode_batches import EpisodeSampler, ImageSampler
 from rankshot.limits import positive, real, whole
+from rankshot.methods import METHODS
 from rankshot.training import TrainConfig
 
 ODD = [0, -1, 2**31, 2**63 - 1, 2**64, 10**30, 10**400, math.nan, math.inf, -math.inf, 1e308, 1e-320]
@@ -19,10 +20,8 @@ ODD += ["", "9" * 5000, None, True]
 LABELS = torch.arange(40) % 5
 EMBEDDINGS = torch.randn(40, 8, generator=torch.Generator().manual_seed(0))
 
-LOSSES = [
-    (losses.RankingLoss, name, {"smoothing": 0.1} if name == "samples" else {"wide": 1.0} if name == "wide_alpha" else {})
-    for name in ("metric", "epsilon", "alpha", "sign", "smoothing", "samples", "wide", "wide_alpha", "memory_budget")
-]
+BESIDE = {"smoothing_samples": {"smoothing": 0.1}, "coarse_alpha": {"coarse_weight": 1.0}}  # else they do not count
+LOSSES = [(losses.RankingLoss, name, BESIDE.get(name, {})) for name in METHODS["map-dlm"].types]
 LOSSES += [(kind, "temperature", {}) for kind in (losses.SmoothAPLoss, losses.NCALoss, losses.SupConLoss)]
 LOSSES += [(losses.TripletLoss, "margin", {}), (losses.FastAPLoss, "bins", {})]
 LOSSES += [(losses.LMNNLoss, name, {}) for name in ("neighbours", "margin", "push")]
@@ -75,11 +74,11 @@ def test_calls(number):
             CALLS[number](value)
 
 
-@pytest.mark.parametrize("name", [name for name, each in TrainConfig().to_json().items() if not isinstance(each, bool)])
+@pytest.mark.parametrize("name", [name for name, each in TrainConfig().flat().items() if not isinstance(each, bool)])
 def test_settings(name):
     for value in [*ODD, (10**30,), (-1,), ("",)]:
         with suppress(ValueError):
-            TrainConfig(**{name: value}).check()
+            TrainConfig.of(**{name: value})
 
 
 def test_scores_that_are_none():

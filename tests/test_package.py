@@ -48,7 +48,7 @@ def test_it_imports_what_is_asked_for_when_it_is():
 import sys, rankshot
 assert "torch" not in sys.modules
 assert set(rankshot.__all__) <= set(dir(rankshot))
-assert rankshot.losses.RankingLoss and rankshot.models.Conv4 and rankshot.methods.SYSTEMS and rankshot.ranking.dlm
+assert rankshot.losses.RankingLoss and rankshot.models.Conv4 and rankshot.methods.METHODS and rankshot.ranking.dlm
 assert rankshot.from_pretrained is rankshot.models.from_pretrained
 assert not {"PIL", "sklearn", "tyro"} & sys.modules.keys(), "more than torch is asked for"
 from rankshot import *

@@ -1,36 +1,53 @@
-"""Few-shot learning by ranking."""
+"""Few-shot learning by ranking: losses that optimise average precision and its like, exactly."""
 
-from .version import __version__ as __version__
+from .version import __version__
 
-TYPE_CHECKING = False  # as in `typing`, which takes a while to import
+TYPE_CHECKING = False  # of `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import losses, methods, models, ranking
+    from . import data, fewshot, gallery, losses, methods, models, ranking, training
     from .gallery import Embedder, FewShotClassifier, Gallery
-    from .models import from_pretrained, save_pretrained
+    from .models import from_pretrained, save_pretrained, wrap
     from .preprocess import Preprocess
+    from .registry import load_files
+    from .training import TrainConfig, config_for, train
 
 __all__ = [
     "Embedder",
     "FewShotClassifier",
     "Gallery",
     "Preprocess",
+    "TrainConfig",
+    "__version__",
+    "config_for",
+    "data",
+    "fewshot",
     "from_pretrained",
+    "gallery",
+    "load_files",
     "losses",
     "methods",
     "models",
     "ranking",
     "save_pretrained",
+    "train",
+    "training",
+    "wrap",
 ]
-_PARTS = ("losses", "methods", "models", "ranking")
+_PARTS = ("data", "fewshot", "gallery", "losses", "methods", "models", "ranking", "training")
 _WITHIN = {
     "Embedder": "gallery",
     "FewShotClassifier": "gallery",
     "Gallery": "gallery",
     "Preprocess": "preprocess",
+    "TrainConfig": "training",
+    "config_for": "training",
     "from_pretrained": "models",
+    "load_files": "registry",
     "save_pretrained": "models",
+    "train": "training",
+    "wrap": "models",
 }
 
 
@@ -46,4 +63,5 @@ def __getattr__(name: str) -> "Any":
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What there is for its users."""
+    return sorted(__all__)

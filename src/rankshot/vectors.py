@@ -6,6 +6,10 @@ import torch
 from torch import Tensor
 
 
+class NotFinite(ValueError):
+    """Numbers that are none, or infinite, where something is to be learned from them."""
+
+
 def computable(values: Tensor) -> Tensor:
     """float32 or float64: half precisions are widened, since sums over a ranking need the digits."""
     return values if values.dtype in (torch.float32, torch.float64) else values.float()

@@ -7,7 +7,6 @@ and without gigabytes. Prints who does not, and how many were tried; its exit co
 """
 
 import argparse
-import dataclasses
 import math
 import os
 import random
@@ -29,11 +28,15 @@ SMALL = [
     *("--device", "cpu", "--validation-ways", "2", "--log-every", "1", "--schedule", "step"),
 ]
 KNOWN = [  # that did not end well once; they come first
-    ["--samples", str(2**63 - 1)],
+    ["--smoothing-samples", str(2**63 - 1)],
     ["--metric", "precision@999999999999999999999"],
     ["--smoothing", "1e308"],
 ]
-USED = {"samples": ["--smoothing", "0.1"], "wide_alpha": ["--wide", "1"], "temperature": ["--method", "smooth-ap"]}
+USED = {  # what an option counts with
+    "smoothing_samples": ["--smoothing", "0.1"],
+    "coarse_alpha": ["--coarse-weight", "1"],
+    "momentum": ["--optimiser", "sgd"],
+}
 
 
 def kinds_in(hint):
@@ -41,32 +44,34 @@ def kinds_in(hint):
     inside = [each for each in typing.get_args(hint) if each is not ...]
     if typing.get_origin(hint) is typing.Annotated:
         return kinds_in(inside[0])
+    if typing.get_origin(hint) is typing.Literal:
+        return {str}
     if inside and not isinstance(hint, type):
         return set().union(*map(kinds_in, inside))
     return {hint}
 
 
 def options_of(kind):
-    """name, type, whether it stands alone, of every option."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    for each in dataclasses.fields(kind):
-        kinds = kinds_in(hints[each.name]) - {types.NoneType, bool}
-        if len(kinds) == 1 and not dataclasses.is_dataclass(next(iter(kinds))):
-            positional = "Positional" in str(hints[each.name])
-            yield each.name, kinds.pop(), positional
+    """name, type, whether it stands alone, of every option; those of groups too."""
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        kinds = kinds_in(hint) - {types.NoneType, bool}
+        if len(kinds) == 1 and typing.is_typeddict(one := next(iter(kinds))):
+            yield from options_of(one)
+        elif len(kinds) == 1:
+            yield name, kinds.pop(), "Positional" in str(hint)
 
 
 def tries(folder):
     """Command lines, each with one value that is odd."""
-    from rankshot.cli import classify, data, evaluate, export, gallery, reproduce, search, train
-    from rankshot.methods import SYSTEMS
+    from rankshot.cli import classify, data, evaluate, export, gallery, reproduce, search
+    from rankshot.cli.train_options import options_for
+    from rankshot.methods import METHODS
     from rankshot.training import TrainConfig
 
     run, mine, images = str(folder / "run"), str(folder / "mine"), str(folder / "mine" / "c0")
     small = ["train", "--data", mine, *SMALL]
     commands = [
-        (small, train.Options),
-        (small, TrainConfig),
+        (small, options_for(TrainConfig())),
         (["evaluate", run, "--episodes", "2", "--ways", "2", "--shots", "1"], evaluate.Options),
         (["classify", images, "--support", mine, "--model", run], classify.Options),
         (["gallery", "add", str(folder / "other"), images, "--model", run], gallery.Add),
@@ -90,12 +95,12 @@ def tries(folder):
                     option = "from" if (kind, name) == (data.Prepare, "source") else name.replace("_", "-")
                     yield [*base, *(USED.get(name, []) if base is small else []), f"--{option}", value]
     yield from ([*small, "--metric", f"precision@{value}"] for value in (*NUMBERS, "999999999999999999999"))
-    for method, system in SYSTEMS.items():
-        for each in dataclasses.fields(system.Options):
-            batch = ["--batch-size", "24", "--batch-classes", "3"]
-            more = ["tasks=2"] if any(other.name == "tasks" for other in dataclasses.fields(system.Options)) else []
+    batch = ["--batch-size", "24", "--batch-classes", "3"]
+    for method, part in METHODS.items():
+        for name in part.types:
+            more = ["--tasks", "2"] if "tasks" in part.types and name != "tasks" else []
             for value in NUMBERS:
-                yield [*small, *batch, "--method", method, "--options", *more, f"{each.name}={value}"]
+                yield [*small, *batch, "--method", method, *more, f"--{name.replace('_', '-')}", value]
 
 
 def tried(command):

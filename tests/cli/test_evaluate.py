@@ -55,7 +55,7 @@ def test_other_tasks(folder, capsys):
         (["RUN", "--shots", "20"], "shot must be from 1 to 19, got 20"),
         (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val', 'test', 'trainval'"),
         (["RUN", "--data", "omniglut"], "unknown data set 'omniglut': there is 'glyphs', 'omniglot'"),
-        (["RUN", "--norm", "layer"], "unknown norm 'layer': use 'running' or 'batch'"),
+        (["RUN", "--batch-norm", "layer"], "unknown batch_norm 'layer': use 'running' or 'batch'"),
         (["RUN", "--episodes", "1"], "episodes must be a whole number from 2 to 1,000,000, got 1"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -109,7 +109,7 @@ def test_validation_classes_that_were_learned_from(tmp_path, capsys):
 def test_a_system_that_only_classifies(folder, tmp_path, capsys):
     run = tmp_path / "maml"
     quick = "--filters 4 --updates 4 --validate-every 2 --validation-episodes 3 --device cpu".split()
-    assert main(["train", "--method", "maml", *quick, "--options", "tasks=2", "--batch-size", "30", "--run", str(run)]) == 0
+    assert main(["train", "--method", "maml", *quick, "--tasks", "2", "--batch-size", "30", "--run", str(run)]) == 0
     assert re.search(r"5-way: 1-shot \d+\.\d  best", capsys.readouterr().out)
     assert main(["evaluate", str(run), str(folder), "--episodes", "3"]) == 0
     told = capsys.readouterr().out
@@ -129,7 +129,7 @@ def test_a_method_of_one_s_own_needs_its_file(folder, tmp_path, capsys):
     settings = (folder / "config.json").read_text().replace('"map-dlm"', '"centre"')
     (run / "config.json").write_text(settings)
     assert main(["evaluate", str(run)]) == 1
-    assert "unknown method 'centre': there is 'map-dlm'" in capsys.readouterr().err
+    assert "unknown method 'centre': there is 'fast-ap'" in capsys.readouterr().err
 
 
 def test_images_with_other_channels(tmp_path, capsys, monkeypatch):

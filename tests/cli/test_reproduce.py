@@ -61,7 +61,7 @@ def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatc
     from rankshot.reproduce.job import Questions
 
     small = plan.BENCHMARKS["omniglot"]
-    base = replace(small.base, filters=4, updates=3, batch_size=32)
+    base = small.base.changed(filters=4, updates=3, batch_size=32)
     quick = replace(small, base=base, questions=Questions(ways=(5,), shots=(1,), episodes=5))
     monkeypatch.setitem(plan.BENCHMARKS, "omniglot", quick)
     root = str(data_root)

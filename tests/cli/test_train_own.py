@@ -31,7 +31,8 @@ def place(tmp_path, monkeypatch):
 
 
 def config_of(folder):
-    return json.loads((folder / "config.json").read_text())
+    told = json.loads((folder / "config.json").read_text())
+    return {**told, **json.loads(json.dumps(TrainConfig.from_json(folder / "config.json").flat()))}
 
 
 def in_splits(place, **classes):
@@ -121,7 +122,7 @@ def test_no_run_among_the_images(place, monkeypatch, capsys):
     monkeypatch.chdir(place / "photos")
     for run in ([], ["--run", "run"]):
         assert main(["train", "--data", ".", *FEW, *run]) == 1
-        assert "lies within the images of .: name a folder elsewhere with --run" in capsys.readouterr().err
+        assert "lies within the images of .: name a folder elsewhere with --out" in capsys.readouterr().err
     assert sorted(os.listdir()) == sorted(name for name in os.listdir() if name.startswith("c"))
     assert main(["train", "--data", ".", *FEW, "--filters", "8", "--run", "../run"]) == 0
     assert (place / "run" / "model.safetensors").exists()
@@ -274,7 +275,7 @@ def test_images_of_a_folder_as_a_run_wants_them(place, capsys):
 
 def test_a_run_from_python_goes_on(place):
     class_folders(place / "photos" / "train", classes=4)
-    config = TrainConfig(data="photos", filters=4, updates=2, validate_every=0, batch_classes=3, batch_size=9)
+    config = TrainConfig.of(data="photos", filters=4, updates=2, validate_every=0, batch_classes=3, batch_size=9)
     train(config, "run")
     assert main(["train", "--run", "run", "--resume", "--updates", "3"]) == 0
     assert main(["train", "--data", str(place / "photos"), "--run", "run", "--resume", "--updates", "4"]) == 0

@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -172,4 +171,4 @@ def test_folders_that_change_leak_nothing(tmp_path):
     ):
         protocol_for([tmp_path / "run"], ways=(2,), shots=(1,))
     with pytest.raises(ValueError, match=r"has changed since .*run was begun: its training classes are others now"):
-        train(replace(config, updates=4), tmp_path / "run", resume=True)
+        train(config.changed(updates=4), tmp_path / "run", resume=True)

@@ -47,6 +47,7 @@ def test_times_alone_are_no_change(tmp_path, caplog):
     before = data.prepared(str(source), root)
     for path in source.rglob("*.png"):
         os.utime(path, ns=(time.time_ns(), 7))
+    caplog.clear()
     with caplog.at_level(logging.INFO):
         assert data.prepared(str(source), root) == before
     assert caplog.text == ""
@@ -87,7 +88,7 @@ def test_a_config_from_elsewhere_does_not_say_where_to_write(tmp_path, caplog):
     """Of finding 1: its `root` was filled with prepared data."""
     (tmp_path / "config.json").write_text(json.dumps({"data": "glyphs", "root": str(tmp_path / "x")}))
     with caplog.at_level(logging.INFO):
-        assert TrainConfig.from_json(tmp_path / "config.json").root is None
+        assert TrainConfig.from_json(tmp_path / "config.json").data.root is None
     assert "which is left aside; --root names one" in caplog.text
     data.prepared("glyphs", tmp_path / "x")
-    assert TrainConfig.from_json(tmp_path / "config.json").root == str(tmp_path / "x")
+    assert TrainConfig.from_json(tmp_path / "config.json").data.root == str(tmp_path / "x")

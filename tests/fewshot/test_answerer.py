@@ -9,9 +9,9 @@ from rankshot.fewshot import (
     Answerer,
     Classification,
     EmbeddingAnswerer,
+    HasRule,
     Result,
     Retrieval,
-    Ruling,
     can_answer,
     draw_episodes,
     embed_all,
@@ -51,7 +51,7 @@ def images():
 def test_a_rule_of_its_own(images, norm):
     model = Nearest()
     task = Classification(3, 2, per_class=5)
-    (found,) = evaluate(model, images, [task], episodes=20, seed=3, norm=norm)
+    (found,) = evaluate(model, images, [task], episodes=20, seed=3, batch_norm=norm)
     expected = []
     model.train(norm == "batch")
     for episode in draw_episodes(torch.from_numpy(images.labels), task, 20, seed=3):
@@ -87,7 +87,7 @@ def test_one_episode():
 
 
 def test_what_can_be_asked(images):
-    assert isinstance(Nearest(), Ruling)
+    assert isinstance(Nearest(), HasRule)
     assert not isinstance(Nearest(), Answerer)
     tasks = [Classification(3, 1), Classification(4, 1), Retrieval(3)]
     assert [can_answer(Nearest(), task) for task in tasks] == [True, True, True]

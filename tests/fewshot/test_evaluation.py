@@ -79,7 +79,7 @@ def oracle(model, images, task, episodes, norm):
 @pytest.mark.parametrize("norm", ["running", "batch"])
 @pytest.mark.parametrize("task", TASKS, ids=str)
 def test_agrees_with_plain_loops(model, images, task, norm):
-    (result,) = evaluate(model, images, [task], episodes=8, seed=5, norm=norm)
+    (result,) = evaluate(model, images, [task], episodes=8, seed=5, batch_norm=norm)
     expected = oracle(model, images, task, 8, norm)
     np.testing.assert_allclose(result.values, expected, atol=1e-6)
     assert result.mean == pytest.approx(expected.mean(), abs=1e-6)
@@ -92,7 +92,7 @@ def test_the_model_is_left_as_it_was(model, images, norm):
     model[0].eval()  # a mixture of modes
     modes = [module.training for module in model.modules()]
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    evaluate(model, images, TASKS[:1] + TASKS[-1:], episodes=3, norm=norm)
+    evaluate(model, images, TASKS[:1] + TASKS[-1:], episodes=3, batch_norm=norm)
     assert [module.training for module in model.modules()] == modes
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert all(module.track_running_stats for module in model.modules() if hasattr(module, "track_running_stats"))
@@ -101,14 +101,16 @@ def test_the_model_is_left_as_it_was(model, images, norm):
 @pytest.mark.parametrize("at_once", [1, 1000, 2**23])
 @pytest.mark.parametrize("norm", ["running", "batch"])
 def test_chunks_and_seeds(model, images, monkeypatch, norm, at_once):
-    whole = evaluate(model, images, TASKS, episodes=10, seed=1, norm=norm)
+    whole = evaluate(model, images, TASKS, episodes=10, seed=1, batch_norm=norm)
     monkeypatch.setattr(evaluation, "AT_ONCE", {"cpu": at_once})
     monkeypatch.setattr(evaluation, "PIXELS_AT_ONCE", {"cpu": 10 * 16 * 16})
-    for one, other in zip(whole, evaluate(model, images, TASKS, episodes=10, seed=1, norm=norm), strict=True):
+    for one, other in zip(whole, evaluate(model, images, TASKS, episodes=10, seed=1, batch_norm=norm), strict=True):
         torch.testing.assert_close(one.values, other.values)
-    alone = evaluate(model, images, TASKS[2:3], episodes=10, seed=1, norm=norm)  # the other tasks make no difference
+    alone = evaluate(model, images, TASKS[2:3], episodes=10, seed=1, batch_norm=norm)  # the other tasks make no difference
     torch.testing.assert_close(alone[0].values, whole[2].values)
-    assert not torch.equal(evaluate(model, images, TASKS[2:3], episodes=10, seed=2, norm=norm)[0].values, whole[2].values)
+    assert not torch.equal(
+        evaluate(model, images, TASKS[2:3], episodes=10, seed=2, batch_norm=norm)[0].values, whole[2].values
+    )
 
 
 def test_an_answerer_answers_the_same(model, images):
@@ -136,8 +138,8 @@ def test_support_in_any_order(model):
 
 
 def test_bad_input(model, images):
-    with pytest.raises(ValueError, match="unknown norm 'layer': use 'running' or 'batch'"):
-        evaluate(model, images, TASKS[:1], episodes=3, norm="layer")
+    with pytest.raises(ValueError, match="unknown batch_norm 'layer': use 'running' or 'batch'"):
+        evaluate(model, images, TASKS[:1], episodes=3, batch_norm="layer")
     with pytest.raises(ValueError, match="episodes must be a whole number from 2 to 1,000,000, got 1"):
         evaluate(model, images, TASKS[:1], episodes=1)
     with pytest.raises(ValueError, match="1-shot 10-way needs 10 classes, but there are 9"):
@@ -163,7 +165,7 @@ def test_episodes_at_once_of_who_holds_much_of_each(images, held, at_once):
     asked = []
 
     class First:
-        held_an_episode = held
+        numbers_an_episode = held
 
         def answer_all(self, support_x, support_y, query_x):
             asked.append(len(support_x))
@@ -176,5 +178,5 @@ def test_episodes_at_once_of_who_holds_much_of_each(images, held, at_once):
     assert max(asked) == at_once
     assert sum(asked) == 6
     assert found.values.tolist() == pytest.approx([0.2] * 6)
-    with pytest.raises(ValueError, match="unknown norm"):
-        evaluate(First(), images, TASKS[:1], episodes=6, norm="nonsense")
+    with pytest.raises(ValueError, match="unknown batch_norm"):
+        evaluate(First(), images, TASKS[:1], episodes=6, batch_norm="nonsense")

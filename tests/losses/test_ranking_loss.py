@@ -501,7 +501,7 @@ class TestSmoothing:
         scores = unit @ unit.T
         shifts = [0.1 * NormalDist().inv_cdf((place + 0.5) / 3) for place in range(3)]
         found = [ranking.dlm(scores + shift * relevance, relevance, valid, epsilon=0.05, alpha=1.0) for shift in shifts]
-        loss = RankingLoss(epsilon=0.05, alpha=1.0, smoothing=0.1, samples=3, reduction="none")
+        loss = RankingLoss(epsilon=0.05, alpha=1.0, smoothing=0.1, smoothing_samples=3, reduction="none")
         own = unit.clone().requires_grad_()
         value = loss(own, labels)
         torch.testing.assert_close(value.detach(), sum(each.loss for each in found) / 3)
@@ -542,10 +542,16 @@ class TestSmoothing:
         [
             ({"smoothing": -0.1}, "smoothing must be a number from 0 to 100, got -0.1"),
             ({"smoothing": math.inf}, "smoothing must be a number from 0 to 100, got inf"),
-            ({"smoothing": 0.1, "samples": 1}, "samples must be a whole number from 2 to 1,000, got 1"),
+            ({"smoothing": 0.1, "smoothing_samples": 1}, "_samples must be a whole number from 2 to 1,000, got 1"),
             ({"smoothing": 1e308}, "smoothing must be a number from 0 to 100, got 1e[+]308"),
-            ({"smoothing": 0.1, "samples": 2**63 - 1}, "samples must be a whole number from .*, got 9223372036854775807"),
-            ({"smoothing": 0.1, "samples": 2.0}, "samples must be a whole number from 2 to 1,000, got 2.0"),
+            (
+                {"smoothing": 0.1, "smoothing_samples": 2**63 - 1},
+                "_samples must be a whole number from .*, got 9223372036854775807",
+            ),
+            (
+                {"smoothing": 0.1, "smoothing_samples": 2.0},
+                "_samples must be a whole number from 2 to 1,000, got 2.0",
+            ),
         ],
     )
     def test_options(self, options, message):
@@ -553,7 +559,7 @@ class TestSmoothing:
             RankingLoss(**options)
 
     def test_it_says_so(self):
-        assert "smoothing=0.01, samples=4" in repr(RankingLoss(smoothing=0.01))
+        assert "smoothing=0.01, smoothing_samples=4" in repr(RankingLoss(smoothing=0.01))
         assert "smoothing" not in repr(RankingLoss())
 
 
@@ -569,7 +575,7 @@ def test_two_objectives_at_once_are_the_sum_of_two(framework, reduction, dtype, 
         for epsilon, alpha, more in (
             (0.01, 1.0, {"smoothing": 0.02}),
             (1.0, 5.0, {}),
-            (0.01, 1.0, {"smoothing": 0.02, "wide": 0.3, "wide_alpha": 5.0}),
+            (0.01, 1.0, {"smoothing": 0.02, "coarse_weight": 0.3, "coarse_alpha": 5.0}),
         )
     )
     for batch in (slice(30),), (slice(20), slice(20, 30)):  # the batch itself, and others to rank
@@ -583,17 +589,17 @@ def test_two_objectives_at_once_are_the_sum_of_two(framework, reduction, dtype, 
         torch.testing.assert_close(*found, **close)
 
 
-def test_with_a_wide_one_every_pair_takes_part(device):
+def test_with_a_coarse_one_every_pair_takes_part(device):
     """Far-apart pairs have no gradient with a small epsilon, and have one here."""
     points = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], device=device, requires_grad=True)
     labels = torch.tensor([0, 0, 1], device=device)
     RankingLoss(epsilon=0.001, alpha=1.0)(points, labels).backward()
     assert not points.grad.any()
-    RankingLoss(epsilon=0.001, alpha=1.0, wide=0.3)(points, labels).backward()
+    RankingLoss(epsilon=0.001, alpha=1.0, coarse_weight=0.3)(points, labels).backward()
     assert points.grad.any()
 
 
-@pytest.mark.parametrize("wide", [-1.0, math.inf, math.nan, True])
-def test_bad_weights_of_a_wide_one(wide):
-    with pytest.raises(ValueError, match=r"wide must be a number from 0 to 1e[+]12, got"):
-        RankingLoss(wide=wide)
+@pytest.mark.parametrize("weight", [-1.0, math.inf, math.nan, True])
+def test_bad_weights_of_a_coarse_one(weight):
+    with pytest.raises(ValueError, match=r"coarse_weight must be a number from 0 to 1e[+]12, got"):
+        RankingLoss(coarse_weight=weight)

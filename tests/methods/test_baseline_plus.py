@@ -8,7 +8,7 @@ from rankshot.fewshot import Classification, Retrieval
 
 
 def test_it_is_trained_by_cosines():
-    model, method = made("baseline++", options=("scale=4",))
+    model, method = made("baseline++", scale=4)
     labels = torch.arange(12) % 10
     loss, embeddings = method.learn(model, torch.rand(12, 1, 16, 16), labels)
     (weights,) = method.loss.parameters()
@@ -21,7 +21,7 @@ def test_it_is_trained_by_cosines():
 
 @pytest.mark.parametrize(("passes", "rate", "scale"), [(100, 0.01, 10), (7, 0.5, 2)])
 def test_the_layer_is_learned_from_the_labelled_images(device, passes, rate, scale):
-    model, _ = made("baseline++", options=(f"passes={passes}", f"rate={rate}", f"scale={scale}"))
+    model, _ = made("baseline++", passes=passes, rate=rate, scale=scale)
     support, queries = torch.randn(2, 3, 2, 5, device=device), torch.randn(2, 4, 5, device=device)
     scores = model.class_scores(support, queries)
     normal = torch.nn.functional.normalize

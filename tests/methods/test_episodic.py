@@ -1,12 +1,14 @@
 """Episodes as training batches."""
 
+import math
+
 import pytest
 import torch
 from methods.made import made
 
 
 def test_split_and_cross_entropy():
-    _, method = made("prototypical", options=("shot=2",), batch_classes=3, batch_size=15)
+    _, method = made("prototypical", shot=2, batch_classes=3, batch_size=15)
     support, queries = method.split(torch.arange(15.0)[:, None])
     assert support.squeeze().tolist() == [[0, 1], [5, 6], [10, 11]]
     assert queries.squeeze().tolist() == [[2, 3, 4], [7, 8, 9], [12, 13, 14]]
@@ -24,38 +26,38 @@ def test_split_and_cross_entropy():
             "cannot be 3 classes with as many images each, and 2 at least",
         ),
         ("prototypical", {"batch_size": 3}, "cannot be 3 classes"),
-        ("maml", {"batch_size": 18, "options": ("tasks=4",)}, "cannot be 4 episodes of 3 classes .* a multiple of 12"),
-        ("matching", {"options": ("shot=4",)}, "shot must be from 1 to 3, for a class has 4 images in a batch, got 4"),
-        ("matching", {"options": ("shot=0",)}, "shot must be from 1 to 3"),
-        ("memory", {"options": ("tasks=0",)}, "tasks must be a whole number from 1 to 10,000, got 0"),
-        ("maml", {"options": ("rate=0", "tasks=2")}, "rate must be a number from 1e-09 to 1e[+]09, got 0"),
-        ("maml", {"options": ("steps=0", "tasks=2")}, "steps must be a whole number from 1 to 1,000, got 0"),
-        ("maml", {"options": ("rate=inf", "tasks=2")}, "rate of a network 'maml' should be a number from .*, got inf"),
-        ("memory", {"options": ("margin=nan", "tasks=2")}, "margin must be a number from 1e-09 to 1e[+]09, got nan"),
+        ("maml", {"batch_size": 18, "tasks": 4}, "cannot be 4 episodes of 3 classes .* a multiple of 12"),
+        ("matching", {"shot": 4}, "shot must be from 1 to 3, for a class has 4 images in a batch, got 4"),
+        ("matching", {"shot": 0}, "shot must be from 1 to 3"),
+        ("memory", {"tasks": 0}, "tasks must be a whole number from 1 to 10,000, got 0"),
+        ("maml", {"rate": 0, "tasks": 2}, "rate must be a number from 1e-09 to 1e[+]09, got 0"),
+        ("maml", {"steps": 0, "tasks": 2}, "steps must be a whole number from 1 to 1,000, got 0"),
+        ("maml", {"rate": math.inf, "tasks": 2}, "rate must be a number from 1e-09 to 1e[+]09, got inf"),
+        ("memory", {"margin": math.nan, "tasks": 2}, "margin must be a number from 1e-09 to 1e[+]09, got nan"),
         (
             "baseline++",
-            {"options": ("passes=0",)},
+            {"passes": 0},
             "passes of a network .* should be a whole number from 1 to 16,384, got 0",
         ),
-        ("baseline++", {"options": ("passes=10001",)}, "passes must be a whole number from 1 to 10,000, got 10001"),
-        ("meta-lstm", {"options": ("steps=0",)}, "steps must be a whole number from 1 to 1,000, got 0"),
+        ("baseline++", {"passes": 10001}, "passes must be a whole number from 1 to 10,000, got 10001"),
+        ("meta-lstm", {"steps": 0}, "steps must be a whole number from 1 to 1,000, got 0"),
         (
             "matching-fce",
-            {"options": ("reads=0",)},
-            "reads of a network .* should be a whole number from 1 to 16,384, got 0",
+            {"reads": 0},
+            "reads must be a whole number from 1 to 1,000, got 0",
         ),
-        ("matching-fce", {"options": ("reads=1001",)}, "reads must be a whole number from 1 to 1,000, got 1001"),
+        ("matching-fce", {"reads": 1001}, "reads must be a whole number from 1 to 1,000, got 1001"),
         (
             "memory",
-            {"options": ("slots=0",)},
-            "slots of a network .* should be a whole number from 1 to 16,384, got 0",
+            {"slots": 0},
+            "slots must be as many as the classes in a memory, 12, got 0",
         ),
-        ("memory", {"options": ("slots=5", "tasks=2")}, "slots must be as many as the classes in a memory, 6, got 5"),
-        ("memory", {"options": ("slots=2", "tasks=2", "shared=false")}, "as the classes in a memory, 3, got 2"),
+        ("memory", {"slots": 5, "tasks": 2}, "slots must be as many as the classes in a memory, 6, got 5"),
+        ("memory", {"slots": 2, "tasks": 2, "shared": False}, "as the classes in a memory, 3, got 2"),
         (
             "matching",
-            {"options": ("scale=-1",)},
-            "a network 'matching' cannot be made: scale must be a number from 1e-09 to 1e[+]09, got -1",
+            {"scale": -1},
+            "scale must be a number from 1e-09 to 1e[+]09, got -1",
         ),
     ],
 )

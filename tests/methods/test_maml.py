@@ -5,14 +5,16 @@ import torch
 from methods.made import made
 
 from rankshot.methods.learner import Learner
-from rankshot.models import Conv4
+from rankshot.models import Conv4, wrap
+from rankshot.models.network import build
+from rankshot.preprocess import Preprocess
 
-OPTIONS = ("tasks=2", "steps=2", "rate=0.3")
+SETTINGS = {"tasks": 2, "steps": 2, "rate": 0.3}
 
 
-def system_and_batch(*more):
+def system_and_batch(**more):
     torch.manual_seed(0)
-    model, method = made("maml", options=(*OPTIONS, *more), batch_size=18)
+    model, method = made("maml", batch_size=18, **SETTINGS, **more)
     return model.double(), method, torch.rand(18, 1, 16, 16, dtype=torch.float64)
 
 
@@ -59,7 +61,7 @@ def test_second_order_gradient_against_finite_differences():
 
 
 def test_first_order_is_the_gradient_at_the_adapted_weights():
-    model, method, images = system_and_batch("first_order=true")
+    model, method, images = system_and_batch(first_order=True)
     method.learn(model, images, torch.zeros(18))[0].backward()
     expected = {name: torch.zeros_like(each) for name, each in model.learner.weights().items()}
     for task in images.view(2, 3, 3, 1, 16, 16):
@@ -81,7 +83,7 @@ def test_first_order_is_the_gradient_at_the_adapted_weights():
 
 
 def test_answers():
-    model, _, images = system_and_batch("test_steps=4")
+    model, _, images = system_and_batch(test_steps=4)
     support, labels, queries = images[:6], torch.tensor([0, 1, 0, 1, 0, 1]), images[6:10]
     weights = model.learner.weights()
     for _ in range(4):
@@ -97,7 +99,7 @@ def test_answers():
 @pytest.mark.parametrize("name", ["maml", "meta-lstm"])
 def test_several_episodes_at_once(name):
     torch.manual_seed(0)
-    model, _ = made(name, options=("steps=2",), batch_size=9 if name == "meta-lstm" else 36)
+    model, _ = made(name, steps=2, batch_size=9 if name == "meta-lstm" else 36)
     model = model.double()
     support, queries, labels = torch.rand(2, 3, 1, 16, 16).double(), torch.rand(2, 4, 1, 16, 16).double(), torch.arange(3)
     found = model.answer_all(support, labels, queries)
@@ -108,8 +110,8 @@ def test_several_episodes_at_once(name):
 
 @pytest.mark.parametrize("size", [16, 35])
 def test_the_learner_is_conv4_with_a_layer_on_top(size):
-    embedder = {"name": "conv4", "in_channels": 2, "filters": 4}
-    learner, conv4 = Learner(embedder, 4 * (size // 16) ** 2, way=3).double(), Conv4(2, 4).double()
+    embedder = build({"name": "conv4", "in_channels": 2, "filters": 4}, Preprocess(2, size, size))
+    learner, conv4 = Learner(embedder, way=3).double(), Conv4(2, 4).double()
     conv4.load_state_dict(learner.network.state_dict(), strict=False)
     images = torch.rand(5, 2, size, size, dtype=torch.float64)
     logits, statistics = learner.logits(learner.weights(), images, 3)
@@ -139,6 +141,9 @@ def test_it_has_no_embeddings():
         model(images)
 
 
-def test_only_conv4_can_be_learned_anew():
-    with pytest.raises(ValueError, match=r"only a plain Conv4 can be learned anew for a task, got .*prototypical"):
-        made("maml", options=OPTIONS, batch_size=18, embedder={"name": "prototypical", "embedder": {"name": "conv4"}})
+def test_a_network_must_be_a_function_of_its_weights():
+    mirrored = {"name": "conv4", "in_channels": 1, "filters": 4, "mirror": True}
+    with pytest.raises(ValueError, match=r"conv4, together with mirror images, has no `as_function`, conv4 has"):
+        made("maml", batch_size=18, embedder=mirrored, **SETTINGS)
+    with pytest.raises(ValueError, match="needs a network that is a function of its weights: Flatten has no"):
+        Learner(wrap(torch.nn.Flatten(), preprocess=Preprocess(1, 16, 16)), way=3)

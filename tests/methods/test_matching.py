@@ -12,7 +12,7 @@ def attention_of(query, support, scale):
 
 @pytest.mark.parametrize("scale", [1, 30])
 def test_a_class_gets_the_attention_of_its_images(device, scale):
-    model, _ = made("matching", options=(f"scale={scale}",))
+    model, _ = made("matching", scale=scale)
     support, queries = torch.randn(2, 3, 2, 5, device=device), torch.randn(2, 4, 5, device=device)
     scores = model.class_scores(support, queries)
     for episode in range(2):
@@ -33,7 +33,7 @@ def lstm_step(cell, suffix, told, state, memory):
 
 @pytest.mark.parametrize("scale", [1, 30])
 def test_full_context(scale):
-    model, _ = made("matching-fce", options=("reads=3", f"scale={scale}"))
+    model, _ = made("matching-fce", reads=3, scale=scale)
     support, queries = torch.randn(1, 3, 2, 4), torch.randn(1, 5, 4)
     images = support[0].flatten(0, 1)
     both = torch.zeros_like(images)

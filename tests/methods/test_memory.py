@@ -79,7 +79,7 @@ def test_writing_several_at_once(slots, times, seed):
 @pytest.mark.parametrize("slots", [3, 5, 256])
 def test_classes_are_as_near_as_their_nearest_key(slots):
     """With few slots, one may have been pushed out altogether."""
-    model, _ = made("memory", options=("tasks=1", f"slots={slots}"))
+    model, _ = made("memory", tasks=1, slots=slots)
     support, queries = unit(1, 3, 4, 5, seed=0), unit(1, 6, 5, seed=1)
     plain = PlainMemory(min(slots, 12))
     for shot in range(4):
@@ -101,7 +101,7 @@ def test_the_loss_is_a_margin_between_right_and_wrong_keys(slots, shared, in_com
 
     Where they have classes in common, what is of the same class elsewhere is not wrong, nor is it right.
     """
-    model, method = made("memory", options=("tasks=2", "margin=0.05", f"slots={slots}", f"shared={shared}"), batch_size=24)
+    model, method = made("memory", tasks=2, margin=0.05, slots=slots, shared=shared, batch_size=24)
     assert model.slots == slots
     images = unit(24, 4, seed=1).requires_grad_()
     classes = torch.tensor([10, 11, 12, *torch.arange(13 - in_common, 16 - in_common)])
@@ -133,5 +133,5 @@ def test_the_loss_is_a_margin_between_right_and_wrong_keys(slots, shared, in_com
 
 
 def test_a_single_class_has_nothing_to_learn():
-    model, method = made("memory", options=("tasks=2", "shared=false"), batch_classes=1, batch_size=8)
+    model, method = made("memory", tasks=2, shared=False, batch_classes=1, batch_size=8)
     assert method.learn(model.train(), torch.rand(8, 1, 16, 16), torch.arange(2).repeat_interleave(4))[0] == 0

@@ -69,7 +69,7 @@ def test_it_begins_as_gradient_descent():
 
 def test_gradients_are_given_and_the_rest_is_learned():
     torch.manual_seed(0)
-    model, method = made("meta-lstm", options=("steps=2",), batch_size=9)
+    model, method = made("meta-lstm", steps=2, batch_size=9)
     model = model.double()
     images = torch.rand(9, 1, 16, 16, dtype=torch.float64)
     support, queries = images.view(3, 3, 1, 16, 16)[:, :1].flatten(0, 1), images.view(3, 3, 1, 16, 16)[:, 1:].flatten(0, 1)
@@ -93,7 +93,7 @@ def test_gradients_are_given_and_the_rest_is_learned():
 
 def test_at_test_a_query_does_not_depend_on_the_others():
     torch.manual_seed(0)
-    model, _ = made("meta-lstm", options=("steps=3",), batch_size=9)
+    model, _ = made("meta-lstm", steps=3, batch_size=9)
     images, labels = torch.rand(12, 1, 16, 16), torch.arange(3)
     together = model.answer(images[:3], labels, images[3:])
     alone = torch.cat([model.answer(images[:3], labels, each[None]) for each in images[3:]])
@@ -108,7 +108,7 @@ def test_the_statistics_are_a_running_mean_over_the_steps():
     values = []
     for steps in (0, 1, 2):  # the weights that each of three steps begins with
         torch.manual_seed(0)
-        model, _ = made("meta-lstm", options=(f"steps={max(steps, 1)}",), batch_size=9)
+        model, _ = made("meta-lstm", steps=max(steps, 1), batch_size=9)
         model.updater.input.bias.data.fill_(2.0)  # large steps, so that they differ
         weights = model.learned(support[None], labels, 3)[0] if steps else {}
         first = weights["network.0.0.weight"][0] if steps else model.learner.weights()["network.0.0.weight"]

@@ -8,7 +8,7 @@ def test_batches_are_any_images():
     for name in ("nearest", "baseline++"):
         model, method = made(name, batch_size=50)
         given_labels = torch.arange(200) // 20
-        sampler = method.sampler(given_labels, _Given(batch_size=50), seed=0)
+        sampler = method.sampler(given_labels, seed=0)
         drawn = torch.stack([sampler.draw(number) for number in range(40)])
         assert torch.equal(sampler.draw(3), drawn[3])
         assert len(given_labels[drawn[0]].unique()) > 5
@@ -36,8 +36,3 @@ def test_the_nearest_labelled_image_answers(device):
                 x = queries[episode, query]
                 expected = max(torch.dot(x, each) / x.norm() / each.norm() for each in support[episode, label])
                 torch.testing.assert_close(scores[episode, query, label], expected)
-
-
-class _Given:
-    def __init__(self, batch_size):
-        self.batch_size = batch_size

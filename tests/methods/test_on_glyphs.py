@@ -3,7 +3,7 @@
 import pytest
 
 from rankshot import data, fewshot
-from rankshot.methods import SYSTEMS, settings_for
+from rankshot.methods import METHODS, settings_for
 from rankshot.models import from_pretrained
 from rankshot.training import TrainConfig, train
 
@@ -17,10 +17,10 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", list(METHODS))
 def test_more_than_twice_chance(name, tmp_path, data_root):
     quiet = {"validate_every": 0, "log_every": 200, "checkpoint_every": 200}
-    config = TrainConfig(**{"updates": 200, "filters": 8, **quiet, **settings_for(name), **OTHERS.get(name, {})})
+    config = TrainConfig.of(**{"updates": 200, "filters": 8, **quiet, **settings_for(name), **OTHERS.get(name, {})})
     train(config, tmp_path / "run")
     images = data.load("glyphs", "test", data_root)
     model = from_pretrained(tmp_path / "run")

@@ -7,7 +7,7 @@ from methods.made import made
 
 @pytest.mark.parametrize("scale", [1.0, 0.25])
 def test_scores_are_distances_to_the_means(device, scale):
-    model, _ = made("prototypical", options=(f"scale={scale}",))
+    model, _ = made("prototypical", scale=scale)
     support, queries = torch.randn(2, 3, 4, 5, device=device), torch.randn(2, 6, 5, device=device)
     scores = model.class_scores(support, queries)
     for episode in range(2):
@@ -20,7 +20,7 @@ def test_scores_are_distances_to_the_means(device, scale):
 
 @pytest.mark.parametrize("scale", [1.0, 0.25])
 def test_the_loss_is_that_of_the_rule(scale):
-    model, method = made("prototypical", options=(f"scale={scale}",))
+    model, method = made("prototypical", scale=scale)
     images = torch.rand(12, 1, 16, 16)
     loss, embeddings = method.learn(model, images, torch.arange(3).repeat_interleave(4))
     given = embeddings.detach().requires_grad_()

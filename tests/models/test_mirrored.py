@@ -5,7 +5,7 @@ import torch
 from rankshot import fewshot
 from rankshot.fewshot.answerer import normalising_with
 from rankshot.models import Conv4, Mirrored
-from rankshot.models.pretrained import build
+from rankshot.models.network import build
 
 IMAGES = torch.rand(6, 3, 20, 24)
 

@@ -9,6 +9,7 @@ from torch import nn
 import rankshot
 from rankshot.methods.prototypical import PrototypicalNetwork
 from rankshot.models import Conv4, Mirrored
+from rankshot.models.network import build
 from rankshot.models.pretrained import preprocess_in
 from rankshot.preprocess import Preprocess
 
@@ -16,7 +17,7 @@ EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 4}
 
 
 def of_another_kind():
-    return rankshot.models.pretrained.build({"name": "prototypical", "embedder": EMBEDDER})
+    return build({"name": "prototypical", "embedder": EMBEDDER})
 
 
 @pytest.mark.parametrize("make", [lambda: Conv4(1, 4), lambda: Mirrored(Conv4(1, 4)), of_another_kind])
@@ -33,7 +34,7 @@ def test_there_and_back(tmp_path, make):
 
 
 def test_what_is_not_saved(tmp_path):
-    with pytest.raises(ValueError, match="Linear is no network that rankshot can build again"):
+    with pytest.raises(ValueError, match=r"Linear does not tell what it is: rankshot\.wrap"):
         rankshot.save_pretrained(nn.Linear(2, 2), tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
     (tmp_path / "full").mkdir()
@@ -68,5 +69,5 @@ def test_what_earlier_versions_told_of_images(tmp_path):
 
 
 def test_a_network_made_by_hand_is_not_taken_for_another(tmp_path):
-    with pytest.raises(ValueError, match="PrototypicalNetwork is no network that rankshot can build again"):
-        rankshot.save_pretrained(PrototypicalNetwork(EMBEDDER), tmp_path / "folder")
+    with pytest.raises(ValueError, match="PrototypicalNetwork does not tell what it is"):
+        rankshot.save_pretrained(PrototypicalNetwork(Conv4(1, 4)), tmp_path / "folder")

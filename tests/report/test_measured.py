@@ -22,9 +22,9 @@ def run(runs, tmp_path):
 
 @pytest.mark.parametrize("norm", ["running", "batch"])
 def test_a_run(run, norm):
-    protocol = protocol_for([run], ways=(5, 20), shots=(1,), episodes=20, seed=3, norm=norm)
+    protocol = protocol_for([run], ways=(5, 20), shots=(1,), episodes=20, seed=3, batch_norm=norm)
     measured = measure(run, protocol, "name")
-    expected = evaluate(rankshot.from_pretrained(run), data.load("glyphs", "test"), TASKS, 20, seed=3, norm=norm)
+    expected = evaluate(rankshot.from_pretrained(run), data.load("glyphs", "test"), TASKS, 20, seed=3, batch_norm=norm)
     assert [each.mean for each in measured.results] == [each.mean for each in expected]
 
     record(measured, protocol)
@@ -51,7 +51,7 @@ def test_names(runs, run, tmp_path):
 
 def test_runs_that_were_trained_differently(run, runs):
     config = json.loads((run / "config.json").read_text())
-    (run / "config.json").write_text(json.dumps({**config, "rotations": True}))
+    (run / "config.json").write_text(json.dumps({**config, "data": {**config["data"], "rotations": True}}))
     with pytest.raises(ValueError, match=r"trained with different rotations .*: say what to measure on with --rotations"):
         protocol_for([runs[0], run])
     assert len(protocol_for([run]).images.classes) == 4 * 118

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from rankshot.methods import system
+from rankshot.methods import Context, make_method
 from rankshot.reproduce.job import result_of, run_in
 from rankshot.reproduce.plan import BENCHMARKS, METHODS, SEEDS, plan, rows
 from rankshot.reproduce.published import COLUMNS, PUBLISHED
 from rankshot.reproduce.systems import systems
-from rankshot.training.loop import given_for
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -20,22 +19,25 @@ def test_every_run_can_be_made(name):
     assert len({run.name for run in runs}) == len(runs)
     for run in runs:
         assert run.name.startswith(f"{name}/")
-        run.config.check()
-        system(run.config.method)(given_for(run.config, (1, 16, 16), 20))
+        make_method(run.config.method, Context(64, 20, run.config.batch.classes, run.config.batch.size))
     assert [run.name.split("/")[1] for run in runs][: len(METHODS) * len(SEEDS)] == ["paper"] * 12
 
 
 def test_the_paper_s_recipes():
     for method in METHODS:
         omniglot, photographs = (BENCHMARKS[name].config("paper", method) for name in ("omniglot", "mini-imagenet"))
-        assert (omniglot.batch_classes, omniglot.batch_size, omniglot.updates) == (16, 128, 18_000)
-        assert (omniglot.split, omniglot.rotations, omniglot.schedule) == ("trainval", True, "constant")
+        assert (omniglot.batch.classes, omniglot.batch.size, omniglot.run.updates) == (16, 128, 18_000)
+        assert (omniglot.data.split, omniglot.data.rotations) == ("trainval", True)
+        assert omniglot.optimiser.schedule == "constant"
         assert omniglot.first_learning_rate == (0.1 if method == "siamese" else 0.001)
-        assert (photographs.batch_classes, photographs.batch_size) == (8, 128)
-        assert photographs.updates == (24_000 if method == "siamese" else 22_000)
-        assert (photographs.schedule, photographs.decay, photographs.decay_every) == ("step", 0.75, 2000)
+        assert (photographs.batch.classes, photographs.batch.size) == (8, 128)
+        assert photographs.run.updates == (24_000 if method == "siamese" else 22_000)
+        how = photographs.optimiser
+        assert (how.schedule, how.decay, how.decay_every) == ("step", 0.75, 2000)
         assert photographs.first_learning_rate == (0.01 if method == "siamese" else 0.001)
-        assert (photographs.alpha, photographs.epsilon, photographs.augment) == (None, 1.0, ())
+        assert photographs.data.augment == ()
+        assert {photographs.method.settings.get(name) for name in ("alpha", "coarse_weight")} <= {None, 0.0}
+        assert photographs.method.settings.get("epsilon", 1.0) == 1.0
     assert [BENCHMARKS[name].questions.episodes for name in BENCHMARKS] == [1000, 600, 1000]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import pytest
 import torch
@@ -19,7 +18,7 @@ from rankshot.training import train
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, data_root):
     folder = tmp_path_factory.mktemp("ship") / "run"
-    train(replace(small(updates=2, split="trainval", validate_every=0), root=str(data_root)), folder)
+    train(small(updates=2, split="trainval", validate_every=0, root=str(data_root)), folder)
     return folder
 
 
@@ -36,7 +35,7 @@ def test_ship(run, tmp_path, data_root):
     names = sorted(path.name for path in place.iterdir())
     assert names == ["README.md", "classes.json", "config.json", "evaluation.json", "model.safetensors", "one_shot.json"]
     settings = json.loads((place / "config.json").read_text())
-    assert (settings["root"], settings["device"]) == (None, "auto")
+    assert (settings["data"]["root"], settings["run"]["device"]) == (None, "auto")
     card = (place / "README.md").read_text()
     assert 'from_pretrained("mine")' in card
     assert "## On test classes of glyphs" in card

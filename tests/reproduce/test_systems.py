@@ -4,33 +4,36 @@ import json
 
 import pytest
 
-from rankshot.methods import SYSTEMS, system
-from rankshot.reproduce.plan import METHODS
+from rankshot.methods import METHODS, Context, make_method
+from rankshot.reproduce.plan import METHODS as IN_THE_PAPER
 from rankshot.reproduce.published import COLUMNS, PUBLISHED, TITLES
 from rankshot.reproduce.systems import DATA, label_for, systems, systems_table
-from rankshot.training.loop import given_for
+
+
+def made(config):
+    return make_method(config.method, Context(64, 100, config.batch.classes, config.batch.size))
 
 
 @pytest.mark.parametrize("name", DATA)
 def test_every_run_can_be_made(name):
     runs = systems(name)
     assert len({run.name for run in runs}) == len(runs)
-    assert {run.config.method for run in runs} == set(SYSTEMS) - set(METHODS)
+    assert {run.config.method.name for run in runs} == set(METHODS) - set(IN_THE_PAPER)
     for run in runs:
-        run.config.check()
-        system(run.config.method)(given_for(run.config, (1, 16, 16), 100))
-        assert (run.config.split == "trainval") == (name == "omniglot")
+        made(run.config)
+        assert (run.config.data.split == "trainval") == (name == "omniglot")
     assert systems("cub") == []
 
 
 def test_each_paper_s_settings():
     omniglot, photographs = ({run.name.split("/")[2]: run.config for run in systems(name)} for name in DATA)
-    assert (omniglot["prototypical"].batch_classes, omniglot["prototypical"].decay) == (60, 0.5)
-    assert (omniglot["maml-20-way"].batch_classes, omniglot["maml"].batch_classes) == (20, 5)
-    assert (photographs["maml"].filters, photographs["maml-5-shot"].filters) == (32, 32)
-    assert "shot=5" in photographs["meta-lstm-5-shot"].options
-    assert {(c.data, c.rotations) for c in omniglot.values()} == {("omniglot", True)}
-    assert {(c.data, c.rotations) for c in photographs.values()} == {("mini-imagenet", False)}
+    assert (omniglot["prototypical"].batch.classes, omniglot["prototypical"].optimiser.decay) == (60, 0.5)
+    assert (omniglot["maml-20-way"].batch.classes, omniglot["maml"].batch.classes) == (20, 5)
+    filters = [photographs[name].network.architecture.settings["filters"] for name in ("maml", "maml-5-shot")]
+    assert filters == [32, 32]
+    assert photographs["meta-lstm-5-shot"].method.settings["shot"] == 5
+    assert {(c.data.name, c.data.rotations) for c in omniglot.values()} == {("omniglot", True)}
+    assert {(c.data.name, c.data.rotations) for c in photographs.values()} == {("mini-imagenet", False)}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,7 @@ def test_each_paper_s_settings():
 )
 def test_episodes_of_training(label, way, shot, queries, tasks):
     (run,) = (run for name in DATA for run in systems(name) if run.name == f"{label}/0")
-    method = system(run.config.method)(given_for(run.config, (1, 16, 16), 100))
+    method = made(run.config)
     assert (method.way, method.shot, method.per_class - method.shot, method.tasks) == (way, shot, queries, tasks)
 
 
@@ -74,8 +77,8 @@ def test_which_run_answers_which_column():
 
 
 def test_names():
-    assert set(TITLES) == set(SYSTEMS)
-    assert all(set(methods) <= set(SYSTEMS) for methods in PUBLISHED.values())
+    assert set(TITLES) == set(METHODS)
+    assert all(set(methods) <= set(METHODS) for methods in PUBLISHED.values())
     for name, methods in PUBLISHED.items():
         assert all(len(figures) == len(COLUMNS[name]) for figures in methods.values())
 

@@ -11,7 +11,7 @@ NETWORK = {"name": "conv4", "in_channels": 3, "filters": 4}
 
 
 def test_card(tmp_path):
-    run_folder.begin(tmp_path, TrainConfig(alpha=3.0, updates=500), NETWORK, resume=False)
+    run_folder.begin(tmp_path, TrainConfig.of(alpha=3.0, updates=500), NETWORK, resume=False)
     run_folder.save_model(tmp_path, {"a": torch.zeros(1)}, 400, {"retrieval 20-way": {"mean": 0.8123, "interval": 0.0061}})
     card = (tmp_path / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: rankshot\n")
@@ -46,7 +46,7 @@ def test_whose_images(tmp_path):
     ):
         folder = tmp_path / data.replace("/", "-")
         folder.mkdir()
-        run_folder.begin(folder, TrainConfig(data=data, split="trainval", validate_every=0), NETWORK, resume=False)
+        run_folder.begin(folder, TrainConfig.of(data=data, split="trainval", validate_every=0), NETWORK, resume=False)
         run_folder.save_model(folder, {"a": torch.zeros(1)}, 800, {})
         card = (folder / "README.md").read_text()
         assert terms in card

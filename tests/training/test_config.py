@@ -1,4 +1,4 @@
-"""One config: checked, saved, read back, scheduled."""
+"""One config of parts: checked, saved, read back, scheduled; by flat names too."""
 
 import json
 import math
@@ -6,39 +6,47 @@ from dataclasses import fields
 
 import pytest
 
+from rankshot.cli.train_options import docs_of
+from rankshot.methods import METHODS
+from rankshot.registry import Choice
 from rankshot.training import TrainConfig
+from rankshot.training.config import PLACES
+from rankshot.training.old_configs import VERSION
+from rankshot.training.parts import PARTS, OptimiserConfig
 
 
 def test_through_a_file(tmp_path):
-    config = TrainConfig(alpha=3, augment=("flip",), validation_ways=(5, 16), schedule="step")
+    config = TrainConfig.of(alpha=3, augment=("flip",), validation_ways=(5, 16), schedule="step")
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"rankshot": "0.1.0", "model": {}, **config.to_json()}))
     assert TrainConfig.from_json(path) == config
+    assert json.loads(path.read_text())["format"] == VERSION
+    assert TrainConfig.of(**config.flat()) == config
 
 
 def test_lists_are_as_good_as_tuples():
-    assert TrainConfig(augment=["flip"], validation_ways=[5]) == TrainConfig(augment=("flip",), validation_ways=(5,))
+    assert TrainConfig.of(augment=["flip"], validation_ways=[5]) == TrainConfig.of(augment=("flip",), validation_ways=(5,))
 
 
 def test_what_a_file_leaves_out_is_default(tmp_path):
     path = tmp_path / "config.json"
     path.write_text('{"alpha": 3}')
-    assert TrainConfig.from_json(path) == TrainConfig(alpha=3.0)
+    assert TrainConfig.from_json(path) == TrainConfig.of(alpha=3.0)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ('{"alhpa": 3}', "unknown setting 'alhpa': did you mean 'alpha'?"),
-        ('{"zzz": 3}', "unknown setting 'zzz': there is 'data', "),
-        ('{"updates": "many"}', "updates should be a whole number, got 'many'"),
-        ('{"updates": 1.5}', "updates should be a whole number, got 1.5"),
-        ('{"updates": true}', "updates should be a whole number, got True"),
+        ('{"zzz": 3}', "method 'map-dlm' has no setting 'zzz': there is 'metric', "),
+        ('{"updates": "many"}', "updates should be a whole number from 1 to 1,000,000,000, got 'many'"),
+        ('{"updates": 1.5}', "updates should be a whole number from 1 to 1,000,000,000, got 1.5"),
+        ('{"updates": true}', "updates should be a whole number from 1 to 1,000,000,000, got True"),
         ('{"rotations": 1}', "rotations should be true or false, got 1"),
-        ('{"alpha": "x"}', "alpha should be a number or null, got 'x'"),
+        ('{"alpha": "x"}', "method map-dlm: alpha should be a number or null, got 'x'"),
         ('{"augment": "flip"}', "augment should be a list of texts"),
-        ('{"validation_ways": [5, "x"]}', "validation_ways: [1] should be a whole number, got 'x'"),
-        ('{"method": "map"}', "unknown method 'map': there is 'map-dlm', 'map-ssvm', 'siamese'"),
+        ('{"validation_ways": [5, "x"]}', "validation_ways: [1] should be a whole number from 2 to 1,000,000, got 'x'"),
+        ('{"method": "map"}', "unknown method 'map': did you mean 'map-dlm'?"),
         ("nothing", "is not JSON"),
     ],
 )
@@ -58,58 +66,143 @@ def test_no_file(tmp_path):
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("method", "dlm", "unknown method 'dlm': there is 'map-dlm'"),
-        ("schedule", "linear", "unknown schedule 'linear': there is 'constant', 'step', 'cosine'"),
-        ("norm", "layer", "unknown norm 'layer'"),
-        ("device", "tpu", "unknown device 'tpu'"),
-        ("precision", "float16", "unknown precision 'float16'"),
+        ("method", "dlm", "unknown method 'dlm': did you mean 'map-dlm'?"),
+        ("method", "x", "unknown method 'x': there is 'fast-ap'"),
+        ("network", "x", "unknown network 'x': there is 'conv4'"),
+        ("schedule", "linear", 'schedule should be one of "constant", "step", "cosine", got .linear.'),
+        ("batch_norm", "layer", "unknown batch_norm 'layer'"),
+        ("device", "tpu", 'device should be one of "auto", "cpu", "cuda", got .tpu.'),
+        ("precision", "float16", "precision should be one of .*, got 'float16'"),
         ("augment", ("blur",), "unknown augmentation 'blur'"),
-        ("updates", 0, "updates must be a whole number from 1 to 1,000,000,000, got 0"),
-        ("filters", 0, "filters must be a whole number from 1 to 2,048, got 0"),
-        ("log_every", 0, "log_every must be a whole number from 1 to 1,000,000,000, got 0"),
-        ("checkpoint_every", -1, "checkpoint_every must be a whole number from 1 to 1,000,000,000, got -1"),
-        ("decay_every", 0, "decay_every must be a whole number from 1 to 1,000,000,000, got 0"),
-        ("learning_rate", 0.0, "learning_rate must be a number from 1e-30 to 1e[+]38, got 0.0"),
-        ("learning_rate", math.nan, "learning_rate must be a number from 1e-30 to 1e[+]38, got nan"),
-        ("decay", -0.5, "decay must be above 0 and at most 1, got -0.5"),
-        ("decay", 1e300, "decay must be above 0 and at most 1, got 1e[+]300"),
-        ("updates", "5", "updates should be a whole number, got '5'"),
-        ("validation_ways", 5, "validation_ways should be a list of whole numbers or null, got 5"),
-        ("batch_size", 16.0, "batch_size should be a whole number, got 16.0"),
+        ("updates", 0, "updates should be a whole number from 1 to 1,000,000,000, got 0"),
+        ("filters", 0, "network conv4: filters should be a whole number from 1 to 2048, got 0"),
+        ("log_every", 0, "log_every should be a whole number from 1 to 1,000,000,000, got 0"),
+        ("checkpoint_every", -1, "checkpoint_every should be a whole number from 1 to 1,000,000,000, got -1"),
+        ("decay_every", 0, "decay_every should be a whole number from 1 to 1,000,000,000, got 0"),
+        ("learning_rate", 0.0, "learning_rate should be a number from 1e-30 to .*, got 0.0"),
+        ("learning_rate", math.nan, "learning_rate should be a number from 1e-30 to .*, got nan"),
+        ("decay", -0.5, "decay should be a number from 1e-09 to 1, got -0.5"),
+        ("decay", 1e300, "decay should be a number from 1e-09 to 1, got 1e[+]300"),
+        ("updates", "5", "updates should be a whole number from 1 to 1,000,000,000, got '5'"),
+        ("validation_ways", 5, "validation_ways should be a list of .* or null, got 5"),
+        ("batch_size", 16.0, "batch_size should be a whole number from 2 to 131,072, got 16.0"),
         ("seed", None, "seed should be a whole number, got None"),
         ("augment", "flip", "augment should be a list of texts, got 'flip'"),
-        ("validate_every", -1, "validate_every must be a whole number from 0 to 1,000,000,000, got -1"),
+        ("validate_every", -1, "validate_every should be a whole number from 0 to 1,000,000,000, got -1"),
         ("validation_episodes", 1, "episodes must be a whole number from 2 to 1,000,000, got 1"),
-        ("validation_ways", (5, 1), "each of validation_ways must be a whole number from 2 to 1,000,000, got 1"),
+        ("validation_ways", (5, 1), r"validation_ways: \[1\] should be a whole number from 2 to 1,000,000, got 1"),
         ("validation_ways", (), "validation_ways must be one number or more, got none"),
         ("validation_shots", (), "validation_shots must be one number or more, got none"),
-        ("validation_shots", (0,), "each of validation_shots must be a whole number from 1 to 1,000,000, got 0"),
-        ("updates", 10**40, "updates must be a whole number from 1 to .*, got a number of 41 digits"),
-        ("batch_size", 2**31, "batch_size must be a whole number from 2 to 131,072, got 2147483648"),
-        ("split", "test", "unknown split 'test': there is 'train', 'trainval'"),
-        ("average", 1.0, "average must be from 0 to less than 1, got 1.0"),
+        ("validation_shots", (0,), r"validation_shots: \[0\] should be a whole number from 1 to 1,000,000, got 0"),
+        ("updates", 10**40, "updates should be a whole number from 1 to "),
+        ("batch_size", 2**31, "batch_size should be a whole number from 2 to 131,072, got 2147483648"),
+        ("split", "test", 'split should be one of "train", "trainval", got .test.'),
+        ("average", 1.0, "average and momentum must be from 0 to less than 1"),
+        ("momentum", 0.9, "the optimiser adam has no setting 'momentum': that is one of 'sgd'"),
+        ("nesterov", True, "the optimiser adam has no setting 'nesterov': that is one of 'sgd'"),
+        ("patience", 0, "patience should be a whole number from 1 to "),
+        ("minutes", -1.0, "minutes should be a number from 0 to "),
+        ("temperature", 0.1, "method 'map-dlm' has no setting 'temperature': that is one of .*'nca'.*'smooth-ap'"),
+        ("alhpa", 3.0, "unknown setting 'alhpa': did you mean 'alpha'?"),
+        ("logger", ("paper",), "logger.* should be one of"),
     ],
 )
 def test_settings_that_make_no_sense(setting, value, message):
-    config = TrainConfig(**{setting: value})
     with pytest.raises(ValueError, match=message):
-        config.check()
+        TrainConfig.of(**{setting: value})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"split": "trainval"}, "split 'trainval' leaves no classes to validate on: set validate_every to 0"),
+        ({"mirror": True}, "mirror needs 'flip' in augment"),
+        ({"patience": 2, "validate_every": 0}, "patience counts validations, and there are none: set validate_every"),
+        ({"optimiser": "sgd", "nesterov": True}, "nesterov looks ahead along the momentum: set momentum"),
+    ],
+)
+def test_settings_that_contradict_one_another(settings, message):
+    with pytest.raises(ValueError, match=message):
+        TrainConfig.of(**settings)
+
+
+def test_another_method_starts_from_its_own_defaults():
+    config = TrainConfig.of(alpha=3.0, updates=7).changed(method="nca")
+    assert config.method == Choice("nca", {"temperature": 0.1})
+    assert config.run.updates == 7
+    assert config.changed(temperature=0.2).changed(updates=8).method.settings == {"temperature": 0.2}
+    assert config.changed(method="nca").method == config.method
+
+
+def test_settings_of_one_name():
+    """A setting of a method's own must not hide one of every run, or of the network."""
+
+    @METHODS.register("seeded")
+    def seeded(context, *, seed: int = 3):
+        raise AssertionError
+
+    @METHODS.register("filtered")
+    def filtered(context, *, filters: int = 3):
+        raise AssertionError
+
+    with pytest.raises(ValueError, match="seeded has a setting 'seed', which every run has: call it otherwise"):
+        TrainConfig.of(method="seeded")
+    with pytest.raises(ValueError, match="filtered and conv4 both have a setting 'filters'"):
+        TrainConfig.of(method="filtered")
+
+
+def test_a_config_of_a_newer_version(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"format": VERSION + 1, "data": {"name": "x"}}))
+    with pytest.raises(ValueError, match=r"config\.json: its format 3 is newer than this version of rankshot, .* up to 2"):
+        TrainConfig.from_json(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"trainer": {}}, "unknown part 'trainer': there is 'data', 'network', 'method'"),
+        ({"run": {"update": 3}}, "unknown setting 'update' of run: did you mean 'updates'?"),
+        ({"run": {"updates": "x"}}, "updates should be a whole number"),
+        ({"run": 3}, "run should be an object, got 3"),
+        ({"method": {"alpha": 1.0}}, "name of the method should be a text, got None"),
+        ({"method": {"name": "nca", "alpha": 1.0}}, "method 'nca' has no setting 'alpha'"),
+        (
+            {"network": {"architecture": {"name": "conv4", "filters": "x"}}},
+            "network conv4: filters should be a whole number",
+        ),
+    ],
+)
+def test_parts_that_make_no_sense(tmp_path, content, message):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"format": 2, **content}))
+    with pytest.raises(ValueError, match=r"config\.json: ") as caught:
+        TrainConfig.from_json(path)
+    assert message in str(caught.value)
+
+
+def test_what_was_given_from_python_is_told_by_its_name(tmp_path):
+    config = TrainConfig(method=Choice("MyLoss", is_object=True))
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config.to_json()))
+    assert TrainConfig.from_json(path) == config
 
 
 def test_schedules():
     assert TrainConfig().learning_rate_at(10**6) == 1e-3
-    assert TrainConfig(method="siamese").learning_rate_at(0) == 0.1
-    step = TrainConfig(learning_rate=1.0, schedule="step", decay=0.75, decay_every=2000)
+    assert TrainConfig.of(method="siamese").learning_rate_at(0) == 0.1
+    step = TrainConfig.of(learning_rate=1.0, schedule="step", decay=0.75, decay_every=2000)
     assert [step.learning_rate_at(update) for update in (0, 1999, 2000, 3999, 4000)] == [1, 1, 0.75, 0.75, 0.75**2]
-    cosine = TrainConfig(learning_rate=1.0, schedule="cosine", updates=100)
+    cosine = TrainConfig.of(learning_rate=1.0, schedule="cosine", updates=100)
     assert [round(cosine.learning_rate_at(update), 6) for update in (0, 50, 100)] == [1, 0.5, 0]
+    warm = TrainConfig.of(learning_rate=1.0, warm_up=4)
+    assert [warm.learning_rate_at(update) for update in (0, 1, 3, 4, 99)] == [0.25, 0.5, 1, 1, 1]
+    assert OptimiserConfig(schedule="cosine", warm_up=2).factor_at(0, 100) == 0.5
 
 
 def test_every_setting_is_explained():
-    """Their docstrings are the help of the command line."""
-    import inspect
-
-    source = inspect.getsource(TrainConfig)
-    for each in fields(TrainConfig):
-        _, after = source.split(f"    {each.name}: ", 1)
-        assert after.splitlines()[1].strip().startswith('"""'), each.name
+    """Their docstrings are the help of the command line; and no two have one flat name."""
+    for kind in PARTS.values():
+        told = docs_of(kind)
+        assert {each.name for each in fields(kind)} - {"architecture"} == set(told)
+    assert len(PLACES) == sum(len(fields(kind)) for kind in PARTS.values()) - 1

@@ -6,7 +6,6 @@ import re
 import signal
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 import torch
@@ -19,7 +18,9 @@ from rankshot.models import Conv4
 from rankshot.models.shipped import folder_of
 from rankshot.tensors import read_notes, read_tensors
 from rankshot.training import TrainConfig, loop, run_folder, train
-from rankshot.training.loop import Diverged, noise, validation_tasks, where_to_train
+from rankshot.training.assembly import where_to_train
+from rankshot.training.loop import Diverged, noise
+from rankshot.training.validation import validation_tasks
 
 
 def metrics(folder):
@@ -38,9 +39,9 @@ def same(one, other):
 
 def test_what_a_run_leaves(tmp_path, device):
     config = small(device=device)
-    standing = train(config, tmp_path / "run")
+    status = train(config, tmp_path / "run")
     folder = tmp_path / "run"
-    assert standing.update == 24
+    assert status.update == 24
     assert sorted(os.listdir(folder)) == [
         "README.md",
         "classes.json",
@@ -57,14 +58,14 @@ def test_what_a_run_leaves(tmp_path, device):
     assert [line["update"] for line in validations] == [8, 16, 24]
     means = [line["validation"]["retrieval 20-way"]["mean"] for line in validations]
     assert [line["best"] for line in validations] == [mean > max([-1, *means[:at]]) for at, mean in enumerate(means)]
-    assert standing.best == max(means)
-    assert standing.best_update == validations[means.index(max(means))]["update"]
+    assert status.best == max(means)
+    assert status.best_update == validations[means.index(max(means))]["update"]
 
     # The best network is the one that was kept, and it is as good as was said.
-    assert read_notes(folder / "model.safetensors")["update"] == str(standing.best_update)
+    assert read_notes(folder / "model.safetensors")["update"] == str(status.best_update)
     model = rankshot.from_pretrained(folder)
     (result,) = fewshot.evaluate(model, data.load("glyphs", "val"), [fewshot.Retrieval(20)], episodes=20, seed=0)
-    assert result.mean == pytest.approx(standing.best, abs=1e-5 if device == "cpu" else 0.01)
+    assert result.mean == pytest.approx(status.best, abs=1e-5 if device == "cpu" else 0.01)
 
 
 def test_the_images_of_a_class_are_turned_alike():
@@ -85,7 +86,7 @@ def test_the_images_of_a_class_are_turned_alike():
         {"sign": -1, "schedule": "step", "decay_every": 5},
         {"metric": "ndcg", "augment": ("crop", "flip")},
         {"metric": "precision@5", "alpha": 1.0},
-        {"method": "siamese", "rotations": True, "norm": "batch", "validation_ways": (3,)},
+        {"method": "siamese", "rotations": True, "batch_norm": "batch", "validation_ways": (3,)},
         {"validate_every": 0},
     ],
     ids=str,
@@ -114,7 +115,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path, method, device):
     torch.manual_seed(12345)  # global state does not count
     torch.rand(3)
     train(config, tmp_path / "other")
-    train(replace(config, seed=1), tmp_path / "third")
+    train(config.changed(seed=1), tmp_path / "third")
     assert metrics(tmp_path / "one") == metrics(tmp_path / "other") != metrics(tmp_path / "third")
     for name in ("model", "state"):
         assert same(tensors(tmp_path / "one", name), tensors(tmp_path / "other", name))
@@ -127,7 +128,7 @@ def test_two_threads_repeat_themselves_too(tmp_path, method):
     torch.set_num_threads(2)
     try:
         for name in ("one", "other"):
-            train(TrainConfig(method=method, updates=6, validate_every=0, log_every=1, device="cpu"), tmp_path / name)
+            train(TrainConfig.of(method=method, updates=6, validate_every=0, log_every=1, device="cpu"), tmp_path / name)
     finally:
         torch.set_num_threads(1)
     assert metrics(tmp_path / "one") == metrics(tmp_path / "other")
@@ -153,10 +154,10 @@ def test_begun_with_other_weights(tmp_path, settings):
 def test_what_it_begins_with_stays_until_others_are_better(tmp_path, capsys):
     wrecking = {"learning_rate": 3.0, "batch_size": 16, "filters": 64}
     config = small(updates=4, validate_every=2, init="conv4-omniglot", **wrecking)
-    standing = train(config, tmp_path / "second")
+    status = train(config, tmp_path / "second")
     told = [line for line in metrics(tmp_path / "second") if "validation" in line]
     assert [(line["update"], line["best"]) for line in told] == [(0, True), (2, False), (4, False)]
-    assert (standing.best_update, read_notes(tmp_path / "second" / "model.safetensors")["update"]) == (0, "0")
+    assert (status.best_update, read_notes(tmp_path / "second" / "model.safetensors")["update"]) == (0, "0")
     assert same(tensors(folder_of("conv4-omniglot"), "model"), tensors(tmp_path / "second", "model"))
     assert re.search(r"about .+: 4 updates of .+ s, 2 validations of .+ s\n", capsys.readouterr().out)
 
@@ -195,7 +196,7 @@ def interrupted(*_):
 )
 def test_how_long_it_will_take(settings, expected):
     done, pause, tasks, told = expected
-    assert loop.ahead(TrainConfig(**settings), done, 2.0, pause, tasks) == told
+    assert loop.ahead(TrainConfig.of(**settings), done, 2.0, pause, tasks) == told
 
 
 def test_what_other_weights_have_learned_from_is_not_unseen(tmp_path):
@@ -206,13 +207,11 @@ def test_what_other_weights_have_learned_from_is_not_unseen(tmp_path):
     assert set(run_folder.classes_of(tmp_path / "second")) == set(run_folder.classes_of(tmp_path / "first"))
     (tmp_path / "first").rename(tmp_path / "moved")
     with pytest.warns(UserWarning, match="has learned from some of the validation classes"):
-        assert train(replace(config, updates=3), tmp_path / "second", resume=True).update == 3
+        assert train(config.changed(updates=3), tmp_path / "second", resume=True).update == 3
 
 
 def test_what_cannot_be_begun_with(tmp_path):
-    message = (
-        "conv4-cub has 64 filters and sees images of 3 channels: this network has 4 filters, and its images 1 channels"
-    )
+    message = "conv4-cub has in_channels 3, filters 64, and this network in_channels 1, filters 4: "
     with pytest.raises(ValueError, match=message):
         train(small(init="conv4-cub", filters=4), tmp_path / "run")
     with pytest.raises(FileNotFoundError, match="nowhere holds no network"):
@@ -236,7 +235,7 @@ def test_huge_seeds(tmp_path):
 def test_refused_while_another_trains_nothing_changes(tmp_path):
     train(small(updates=2), tmp_path / "run")
     before = (tmp_path / "run" / "config.json").read_bytes()
-    with run_folder.kept_alone(tmp_path / "run"), pytest.raises(ValueError, match="another process is training"):
+    with run_folder.only_process_in(tmp_path / "run"), pytest.raises(ValueError, match="another process is training"):
         train(small(updates=9), tmp_path / "run", resume=True)
     assert (tmp_path / "run" / "config.json").read_bytes() == before
 
@@ -260,8 +259,9 @@ def test_asked_to_stop_it_can_go_on(tmp_path):
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
-    standing = train(config, tmp_path / "parts")
-    assert 0 < standing.update < 40
+    with pytest.raises(KeyboardInterrupt, match=r"stopped after update \d+, and its checkpoint is in .*parts"):
+        train(config, tmp_path / "parts")
+    assert 0 < run_folder.status_of(tmp_path / "parts").update < 40
     assert train(config, tmp_path / "parts", resume=True).update == 40
     assert metrics(tmp_path / "parts") == metrics(tmp_path / "whole")
     for name in ("model", "state"):
@@ -283,9 +283,9 @@ def test_resuming_on_either_device(tmp_path, device):
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path):
-    standing = train(SMALL, tmp_path / "run")
+    status = train(SMALL, tmp_path / "run")
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    assert train(SMALL, tmp_path / "run", resume=True) == standing
+    assert train(SMALL, tmp_path / "run", resume=True) == status
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
 
 
@@ -323,7 +323,8 @@ def test_a_loss_that_becomes_nan(tmp_path, device, method):
     folder = tmp_path / "run"
     train(small(method=method, updates=12, device=device), folder)
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "learning_rate": 1e38}))
+    config["optimiser"]["learning_rate"] = 1e38
+    (folder / "config.json").write_text(json.dumps(config))
     before = {name: (folder / name).read_bytes() for name in ("model.safetensors", "state.safetensors")}
     with pytest.raises(
         Diverged, match=r"training broke down at update \d+: .*(nan|finite).* The checkpoint before it is intact"
@@ -355,7 +356,7 @@ def test_a_checkpoint_of_another_model(tmp_path):
     ("settings", "message"),
     [
         ({"data": "omniglut"}, "unknown data set 'omniglut': there is 'glyphs', 'omniglot'"),
-        ({"method": "contrastive"}, "unknown method 'contrastive': there is 'map-dlm', 'map-ssvm', 'siamese'"),
+        ({"method": "contrastive"}, "unknown method 'contrastive': there is 'fast-ap'"),
         ({"metric": "mrr"}, "unknown metric 'mrr'"),
         ({"batch_classes": 420}, "a batch must have 2 to 419 classes, as many as there are, got 420"),
         ({"batch_size": 81}, "4 classes have as few as 80 images together, got batch size 81"),
@@ -363,7 +364,7 @@ def test_a_checkpoint_of_another_model(tmp_path):
         ({"method": "map-ssvm", "sign": -1}, "sign"),
         ({"sign": 2}, "sign must be"),
         ({"epsilon": 0.0}, "epsilon must be"),
-        ({"method": "siamese", "alpha": 3.0}, "siamese has no alpha"),
+        ({"method": "siamese", "alpha": 3.0}, "'siamese' has no setting 'alpha': that is one of 'map-ssvm', 'map-dlm'"),
     ],
     ids=str,
 )

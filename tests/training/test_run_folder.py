@@ -9,7 +9,7 @@ import torch
 from disks import grow, raised_by
 
 from rankshot.training import TrainConfig, run_folder
-from rankshot.training.run_folder import Standing
+from rankshot.training.run_folder import RunStatus
 
 NETWORK = {"name": "conv4", "in_channels": 1, "filters": 4}
 
@@ -17,7 +17,7 @@ NETWORK = {"name": "conv4", "in_channels": 1, "filters": 4}
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "run").mkdir()
-    run_folder.begin(tmp_path / "run", TrainConfig(alpha=3.0), NETWORK, resume=False)
+    run_folder.begin(tmp_path / "run", TrainConfig.of(alpha=3.0), NETWORK, resume=False)
     return tmp_path / "run"
 
 
@@ -25,12 +25,12 @@ def test_start(folder):
     assert run_folder.is_run(folder)
     content = json.loads((folder / "config.json").read_text())
     assert content["model"] == NETWORK
-    assert content["alpha"] == 3
-    assert TrainConfig.from_json(folder / "config.json") == TrainConfig(alpha=3.0)
+    assert content["method"]["alpha"] == 3
+    assert TrainConfig.from_json(folder / "config.json") == TrainConfig.of(alpha=3.0)
 
 
 def test_nothing_is_overwritten(folder, tmp_path):
-    with pytest.raises(FileExistsError, match=r"run exists already: name another folder with --run, or go on .* --resume"):
+    with pytest.raises(FileExistsError, match=r"run exists already: name another folder with --out, or go on .* --resume"):
         run_folder.begin(folder, TrainConfig(), NETWORK, resume=False)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("")
@@ -40,30 +40,30 @@ def test_nothing_is_overwritten(folder, tmp_path):
 
 
 def test_settings_that_may_change(folder):
-    run_folder.begin(folder, TrainConfig(alpha=3.0, updates=7), NETWORK, resume=True)
-    assert TrainConfig.from_json(folder / "config.json") == TrainConfig(alpha=3.0, updates=7)
+    run_folder.begin(folder, TrainConfig.of(alpha=3.0, updates=7), NETWORK, resume=True)
+    assert TrainConfig.from_json(folder / "config.json") == TrainConfig.of(alpha=3.0, updates=7)
     assert json.loads((folder / "config.json").read_text())["model"] == NETWORK
     with pytest.raises(
         ValueError, match=r"run was begun with alpha 3.0 and cannot go on with 4.0: .* --config .*config.json"
     ):
-        run_folder.begin(folder, TrainConfig(alpha=4.0, updates=7), NETWORK, resume=True)
+        run_folder.begin(folder, TrainConfig.of(alpha=4.0, updates=7), NETWORK, resume=True)
 
 
 def test_updates_that_may_not_change(folder, tmp_path):
-    run_folder.save_state(folder, {"a": torch.zeros(1)}, Standing(update=12))
+    run_folder.save_state(folder, {"a": torch.zeros(1)}, RunStatus(update=12))
     with pytest.raises(ValueError, match="run has come to update 12 already, which is past 7"):
-        run_folder.begin(folder, TrainConfig(alpha=3.0, updates=7), NETWORK, resume=True)
+        run_folder.begin(folder, TrainConfig.of(alpha=3.0, updates=7), NETWORK, resume=True)
     (tmp_path / "cosine").mkdir()
-    run_folder.begin(tmp_path / "cosine", TrainConfig(schedule="cosine"), NETWORK, resume=False)
+    run_folder.begin(tmp_path / "cosine", TrainConfig.of(schedule="cosine"), NETWORK, resume=False)
     with pytest.raises(ValueError, match="begun with updates 800 and cannot go on with 900"):
-        run_folder.begin(tmp_path / "cosine", TrainConfig(schedule="cosine", updates=900), NETWORK, resume=True)
+        run_folder.begin(tmp_path / "cosine", TrainConfig.of(schedule="cosine", updates=900), NETWORK, resume=True)
 
 
 def test_a_run_that_lost_its_checkpoint_is_not_started_anew(folder):
-    run_folder.begin(folder, TrainConfig(alpha=3.0), NETWORK, resume=True)  # killed before the first one was written
+    run_folder.begin(folder, TrainConfig.of(alpha=3.0), NETWORK, resume=True)  # killed before the first one was written
     run_folder.save_model(folder, {"a": torch.zeros(1)}, 1, {})
     with pytest.raises(FileNotFoundError, match=r"run has lost its state.safetensors: to start anew would erase"):
-        run_folder.begin(folder, TrainConfig(alpha=3.0), NETWORK, resume=True)
+        run_folder.begin(folder, TrainConfig.of(alpha=3.0), NETWORK, resume=True)
 
 
 @pytest.mark.parametrize("line", [b"garbage", b"[1]", b'{"foo": 1}', b"\xff\xfe"])
@@ -76,8 +76,8 @@ def test_damaged_metrics_are_named(folder, line):
 def test_checkpoints(folder):
     tensors = {"a": torch.rand(3), "b": torch.tensor(5)}
     before = {name: each.clone() for name, each in tensors.items()}
-    assert run_folder.load_state(folder, tensors) == Standing()
-    standing = Standing(update=12, best=0.1 + 0.2, best_update=10, seconds=1.5, threads=2)
+    assert run_folder.load_state(folder, tensors) == RunStatus()
+    standing = RunStatus(update=12, best=0.1 + 0.2, best_update=10, seconds=1.5, threads=2)
     run_folder.save_state(folder, tensors, standing)
     (folder / ".state.safetensors.partial").write_bytes(b"of a process that was killed")
     for each in tensors.values():
@@ -126,10 +126,10 @@ def test_a_line_of_metrics_is_there_whole_or_not_at_all(small_disk):
 def test_two_processes_do_not_share_a_folder(folder):
     """The lock belongs to what was opened, so a second opening in this process stands for another process."""
     with (
-        run_folder.kept_alone(folder),
+        run_folder.only_process_in(folder),
         pytest.raises(ValueError, match="another process is training in"),
-        run_folder.kept_alone(folder),
+        run_folder.only_process_in(folder),
     ):
         pass
-    with run_folder.kept_alone(folder):
+    with run_folder.only_process_in(folder):
         pass

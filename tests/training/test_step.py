@@ -5,9 +5,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rankshot.data.augmentation import RANDOM_NUMBERS
-from rankshot.methods import SYSTEMS, Given, system
-from rankshot.models.pretrained import build
-from rankshot.training.state import adam, live_tensors, set_learning_rate
+from rankshot.methods import METHODS, Context, make_method
+from rankshot.models.network import build
+from rankshot.preprocess import Preprocess
+from rankshot.training.optimiser import make_optimiser, set_learning_rate
+from rankshot.training.parts import OptimiserConfig
+from rankshot.training.state import live_tensors
 from rankshot.training.step import GraphedStep, Step, repeatable, seconds_an_update
 
 EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 8}
@@ -15,14 +18,15 @@ EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 8}
 
 def parts(device, name, augment=()):
     torch.manual_seed(0)
-    tasks = ("tasks=2",) if name in ("maml", "memory") else ()
-    given = Given(EMBEDDER, 8, 10, 4, 24, {"options": tasks})
-    model, method = build(system(name).network(given)).to(device), system(name)(given).to(device)
+    tasks = {"tasks": 2} if name in ("maml", "memory") else {}
+    embedder = build(EMBEDDER, Preprocess(1, 16, 16))
+    method = make_method(METHODS.choose(name, tasks), Context(embedder.embedding_dim, 10, 4, 24)).to(device)
+    model = method.network(embedder).to(device)
     images = torch.randint(0, 256, (60, 1, 16, 16), dtype=torch.uint8).to(device)
     labels = (torch.arange(60) // 6).to(device)
-    optimiser = adam(model, method, 1e-2, torch.device(device))
+    optimiser = make_optimiser(OptimiserConfig(), model, method, 1e-2, torch.device(device))
     step = Step(model, method, optimiser, images, labels, augment)
-    sampler = method.sampler(labels, given, seed=1)
+    sampler = method.sampler(labels, seed=1)
     return step, [(sampler.draw(number), torch.rand(24, RANDOM_NUMBERS, device=device)) for number in range(6)]
 
 
@@ -60,7 +64,7 @@ class NothingFromTheHost(TorchDispatchMode):
         return function(*arguments, **(keywords or {}))
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", list(METHODS))
 def test_an_update_can_be_recorded(name):
     """As far as a CPU can tell."""
     step, batches = parts("cpu", name, augment=("flip", "crop"))
@@ -71,7 +75,7 @@ def test_an_update_can_be_recorded(name):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", list(METHODS))
 def test_a_graph_replays_the_same_updates(name, monkeypatch):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device here")
@@ -124,7 +128,7 @@ def test_state_is_alive():
     assert len(state) == len({each.data_ptr() for each in state.values()})  # nothing is told twice
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", list(METHODS))
 def test_every_system_learns(name):
     step, batches = parts("cpu", name)
     before = {key: each.clone() for key, each in step.model.named_parameters()}

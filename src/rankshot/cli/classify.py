@@ -18,7 +18,7 @@ from rankshot.gallery.saved_classifier import is_saved
 from rankshot.terminal import tallying
 
 from .output import answers_to
-from .parsing import parsed, typed
+from .parsing import Files, parsed, typed
 from .telling import complain, told
 
 AT_ONCE = 1024
@@ -42,6 +42,7 @@ class Options:
     its network, rule and threshold."""
     model: str = "conv4-mini-imagenet"
     """Network: a run folder, or weights that come with rankshot."""
+    load: Files = ()
     rule: str = "ap"
     """How to decide: ap (the paper's), nearest, or prototype."""
     reject: float | None = None

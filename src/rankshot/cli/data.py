@@ -15,7 +15,7 @@ from rankshot.data import store
 from rankshot.data.cache import root_of
 from rankshot.terminal import counting, say
 
-from .parsing import parsed_one_of
+from .parsing import Files, parsed_one_of
 
 Root = Annotated[Path | None, tyro.conf.arg(help="Folder of all prepared data. None: RANKSHOT_DATA, or the cache folder.")]
 
@@ -45,6 +45,7 @@ class Prepare:
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Stop at the first image that cannot be read, instead of leaving it out."""
     root: Root = None
+    load: Files = ()
 
     def run(self) -> None:
         with counting(Path(self.name).name) as told:
@@ -66,6 +67,7 @@ class List:
     """What is prepared, and where."""
 
     root: Root = None
+    load: Files = ()
 
     def run(self) -> None:
         found = data.all_prepared(self.root)
@@ -82,6 +84,7 @@ class Verify:
     names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
     """Names or paths. None: everything that is prepared."""
     root: Root = None
+    load: Files = ()
 
     def run(self) -> None:
         for folder in [data.prepared(name, self.root) for name in self.names] or data.all_prepared(self.root):
@@ -106,6 +109,7 @@ class Show:
     seed: int = 0
     """Of the choice of classes."""
     root: Root = None
+    load: Files = ()
 
     def run(self) -> None:
         found = data.load(self.name, self.split, self.root)

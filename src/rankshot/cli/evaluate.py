@@ -11,15 +11,14 @@ import tyro
 
 from rankshot import report
 from rankshot.data.loading import own_source
-from rankshot.methods import load_systems
 from rankshot.models.pretrained import CONFIG, preprocess_in
 from rankshot.models.shipped import folder_of
 from rankshot.terminal import say
 from rankshot.training import TrainConfig
+from rankshot.training.fitting import made_ready
 from rankshot.training.run_folder import is_run
 
-from .own_images import made_ready
-from .parsing import parsed
+from .parsing import Files, parsed
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class Options:
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Run folders, or weights that come with rankshot, such as conv4-omniglot. The report goes into the first; the others
     stand beside it."""
-    load: tuple[Path, ...] = ()
-    """Python files with methods of your own, which are run first (see docs/systems.md)."""
+    load: Files = ()
     untrained: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also measure the first run's network as it was before training."""
     data: str | None = None
@@ -52,16 +50,15 @@ class Options:
     """Episodes of each task."""
     seed: int = 0
     """Of the episodes: the same seed asks the same questions."""
-    norm: str = "running"
+    batch_norm: str = "running"
     """Batch norm: by running averages (fast), or by each batch's own statistics (batch), as the paper did."""
 
 
 def main(arguments: Sequence[str]) -> int:
     options = parsed(Options, arguments, "evaluate")
-    load_systems(options.load)
     runs = [folder_of(run) for run in options.runs]
     if options.data is not None and runs and is_run(runs[0]):
-        root = options.root or TrainConfig.from_json(runs[0] / CONFIG).root
+        root = options.root or TrainConfig.from_json(runs[0] / CONFIG).data.root
         if own_source(options.data, root):
             options = replace(options, data=made_ready(options.data, root, preprocess_in(runs[0]), str(options.runs[0])))
     protocol = report.protocol_for(
@@ -74,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
         root=options.root,
         episodes=options.episodes,
         seed=options.seed,
-        norm=options.norm,
+        batch_norm=options.batch_norm,
     )
     columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
     for folder, name in zip(runs, report.names_of(runs), strict=True):

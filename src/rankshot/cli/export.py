@@ -12,7 +12,7 @@ import tyro
 from rankshot.gallery import Embedder
 from rankshot.terminal import say
 
-from .parsing import parsed
+from .parsing import Files, parsed
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Options:
     """Run folder, or weights that come with rankshot."""
     to: Annotated[Path, tyro.conf.Positional]
     """NAME.onnx, NAME.pt2, or a new folder, which takes the run's place in every command."""
+    load: Files = ()
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from rankshot.gallery.finding import image_files
 from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import say, tallying
 
-from .parsing import parsed_one_of
+from .parsing import Files, parsed_one_of
 from .telling import complain, metadata_of, told
 
 AT_ONCE = 1024
@@ -35,6 +35,7 @@ class Add:
     """Images, and folders of them."""
     model: str | None = None
     """Network: a run folder, or weights that come with rankshot. None: the gallery's own, or conv4-mini-imagenet if new."""
+    load: Files = ()
     metadata: tuple[str, ...] = ()
     """Of all these images, as NAME=VALUE each."""
 
@@ -70,6 +71,7 @@ class Info:
     gallery: Where
     verify: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Read everything, and compare it with its checksums."""
+    load: Files = ()
 
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
@@ -91,6 +93,7 @@ class Delete:
     gallery: Where
     ids: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Ids, which are paths where `add` gave them; also as `rankshot search --json` tells them."""
+    load: Files = ()
 
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
@@ -106,6 +109,7 @@ class Rescue:
     gallery: Where
     to: Annotated[Path, tyro.conf.Positional]
     """New folder."""
+    load: Files = ()
 
     def run(self) -> int:
         rescued, lost = rescue(folder_in(self.gallery), self.to)

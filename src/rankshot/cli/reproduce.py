@@ -115,15 +115,15 @@ def runs_of(name: str, options: Options) -> Sequence[Run]:
 
 
 def placed(run: Run, options: Options) -> Run:
-    return replace(run, config=replace(run.config, root=options.root))
+    return replace(run, config=run.config.changed(root=options.root))
 
 
 def run_again(options: Options) -> int:
     assert options.again is not None
     run = placed(run_in(options.again), options)
     check_comparable(options.again)
-    with counting(run.config.data) as told:
-        prepared(run.config.data, options.root, told=told)
+    with counting(run.config.data.name) as told:
+        prepared(run.config.data.name, options.root, told=told)
     folder = next(each for n in count(1) if not (each := options.runs / "again" / f"{run.name}-{n}" / "results").exists())
     say(f"in {folder.parent}; stopped, it goes on there when this is called again")
     say(*compared(options.again, run, folder.parent).split("\n"))

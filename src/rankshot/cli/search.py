@@ -16,7 +16,7 @@ from rankshot.gallery.hits_sheet import hits_sheet
 from rankshot.gallery.store import Hit
 from rankshot.terminal import json_line, say
 
-from .parsing import parsed
+from .parsing import Files, parsed
 from .telling import metadata_of
 
 
@@ -34,6 +34,7 @@ class Options:
     """Metadata that a hit must have, as NAME=VALUE each."""
     model: str | None = None
     """The network that the gallery was made with, where it has moved."""
+    load: Files = ()
     sheet: Path | None = None
     """Picture to write: the queries and what was found, such as out.png."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False

@@ -3,6 +3,16 @@
 from .batches import ClassBatchSampler
 from .image_set import ImageSet
 from .loading import all_prepared, load, prepared, preprocess_of
+from .registered import register
 from .sheet import contact_sheet
 
-__all__ = ["ClassBatchSampler", "ImageSet", "all_prepared", "contact_sheet", "load", "prepared", "preprocess_of"]
+__all__ = [
+    "ClassBatchSampler",
+    "ImageSet",
+    "all_prepared",
+    "contact_sheet",
+    "load",
+    "prepared",
+    "preprocess_of",
+    "register",
+]

@@ -12,12 +12,13 @@ from typing import Any
 from rankshot.files import text_of
 from rankshot.preprocess import Preprocess
 
-from . import cub, folder, mini_imagenet, omniglot
+from . import cub, folder, mini_imagenet, omniglot, registered
 from .cache import root_of
 from .downloading import OMNIGLOT_MD5, download_omniglot
 from .image_set import ImageSet
 from .listing import Listing, advised
 from .preparing import Told, prepare
+from .registered import DATA_SETS
 from .sources import changes_since, earlier, files_of, fingerprint, write_sources
 from .store import IMAGES, MANIFEST, mapped, open_split, preprocess_in, read_manifest
 from .trees import Tree, open_tree
@@ -47,9 +48,14 @@ ARCHIVES = (".zip", ".csv", ".tar", ".tgz")
 
 def own_source(name: str, root: str | Path | None = None) -> Path | None:
     """The folder or file of one's own images that a name stands for; None: it is the name of something prepared."""
-    if name in NAMES or not Path(name).exists() or _is_prepared(name, root_of(root)):
+    if is_name(name) or not Path(name).exists() or _is_prepared(name, root_of(root)):
         return None
     return Path(name)
+
+
+def is_name(name: str) -> bool:
+    """Whether it is the name of a data set that is known."""
+    return name in NAMES or name in DATA_SETS
 
 
 def source_of(name: str, root: str | Path | None = None) -> list[str] | None:
@@ -60,7 +66,7 @@ def source_of(name: str, root: str | Path | None = None) -> list[str] | None:
     path = own_source(name, root)
     if path is not None:
         return [str((path.parent if path.suffix.lower() == ".csv" else path).resolve())]
-    if name in NAMES or not _is_prepared(name, root_of(root)):
+    if is_name(name) or not _is_prepared(name, root_of(root)):
         return None
     source: list[str] | None = read_manifest(root_of(root) / name).get("source")
     return source
@@ -101,6 +107,8 @@ def prepared(
         from . import glyphs
 
         return glyphs.prepare(root)
+    if name in DATA_SETS:
+        return registered.prepare(name, root, options)
     if name in NAMES:
         place = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
         make = partial(_named, name, sources, options, root)
@@ -111,7 +119,7 @@ def prepared(
             raise ValueError(f"prepared data cannot lie within its source: {root} is inside {name}")
         return _own(Path(name), root, options, strict=strict, told=told)
     else:
-        there = ", ".join(map(repr, NAMES))
+        there = ", ".join(map(repr, (*NAMES, *DATA_SETS)))
         lost = "; if it was made of a folder of yours, name that: --data FOLDER" if PREPARED.search(name) else ""
         raise ValueError(
             f"unknown data set {name!r}: there is {there}, no folder or file of that name, and nothing prepared in "
@@ -164,6 +172,8 @@ def is_prepared_in(name: str, root: str | Path) -> bool:
         from . import glyphs
 
         return glyphs.folder_in(root).is_dir()
+    if name in DATA_SETS:
+        return registered.folder_in(root, name, DATA_SETS[name].defaults).is_dir()
     if name in NAMES or _is_prepared(name, root):
         return (root / name / MANIFEST).is_file()
     if not Path(name).exists():
@@ -173,7 +183,7 @@ def is_prepared_in(name: str, root: str | Path) -> bool:
 
 
 def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) -> None:
-    known = OPTIONS.get(name, OWN_OPTIONS)
+    known = tuple(DATA_SETS[name].types) if name in DATA_SETS else OPTIONS.get(name, OWN_OPTIONS)
     for each in options:
         if each not in known:
             there = f": there is {', '.join(map(repr, known))}" if known else ""

@@ -1,6 +1,6 @@
 """Few-shot tasks on classes never seen: what is asked, who answers, and how well."""
 
-from .answerer import Answerer, EmbeddingAnswerer, Ruling, can_answer
+from .answerer import Answerer, EmbeddingAnswerer, HasRule, can_answer
 from .episodes import draw_episodes
 from .evaluation import Result, embed_all, evaluate, pixels_for, summary
 from .rules import class_scores
@@ -10,9 +10,9 @@ __all__ = [
     "Answerer",
     "Classification",
     "EmbeddingAnswerer",
+    "HasRule",
     "Result",
     "Retrieval",
-    "Ruling",
     "Task",
     "can_answer",
     "class_scores",

@@ -30,9 +30,9 @@ class Answerer(Protocol):
 
 
 @runtime_checkable
-class AnswererOfMany(Answerer, Protocol):
+class BatchAnswerer(Answerer, Protocol):
     """Answers several episodes at once, which a GPU does much faster. One that holds many numbers for each of them, beside
-    the images, tells how many (`held_an_episode`), so that it is not given too many.
+    the images, tells how many (`numbers_an_episode`), so that it is not given too many.
     """
 
     def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class AnswererOfMany(Answerer, Protocol):
 
 
 @runtime_checkable
-class Ruling(Protocol):
+class HasRule(Protocol):
     """An embedding network that classifies by a rule of its own instead of the paper's."""
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def can_answer(model: object, task: Task) -> bool:
 class EmbeddingAnswerer(nn.Module):
     """An embedding network with the paper's rule: the nearest representative, or average precision with several.
 
-    A network with a rule of its own (`Ruling`) answers by that.
+    A network with a rule of its own (`HasRule`) answers by that.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -71,7 +71,7 @@ class EmbeddingAnswerer(nn.Module):
         way = int(support_y.max()) + 1
         support = embed(self.model, support_x)[support_y.argsort(stable=True)]
         queries = embed(self.model, query_x)
-        if isinstance(self.model, Ruling):
+        if isinstance(self.model, HasRule):
             with torch.no_grad():
                 return self.model.class_scores(support.view(1, way, -1, support.shape[1]), queries[None])[0]
         return class_scores((queries @ support.T).view(len(query_x), way, -1))
@@ -80,15 +80,15 @@ class EmbeddingAnswerer(nn.Module):
 def embed(model: nn.Module, images: Tensor) -> Tensor:
     """(B, C, H, W) float -> (B, D) without a graph: unit vectors, where a zero embedding stays zero.
 
-    A network with a rule of its own (`Ruling`) gets its embeddings as they are.
+    A network with a rule of its own (`HasRule`) gets its embeddings as they are.
     """
     with torch.no_grad():
-        return computable(model(images)) if isinstance(model, Ruling) else unit_vectors(model(images))
+        return computable(model(images)) if isinstance(model, HasRule) else unit_vectors(model(images))
 
 
-def check_norm(norm: str) -> None:
-    if norm not in ("running", "batch"):
-        raise ValueError(f"unknown norm {norm!r}: use 'running' or 'batch'")
+def check_batch_norm(mode: str) -> None:
+    if mode not in ("running", "batch"):
+        raise ValueError(f"unknown batch_norm {mode!r}: use 'running' or 'batch'")
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def normalising_with(model: nn.Module, norm: str, groups: int = 1) -> Iterator[N
     With `groups`, a batch is so many batches one after the other, each normalised by its own statistics. Running averages
     are read or left alone, never changed.
     """
-    check_norm(norm)
+    check_batch_norm(norm)
     modes = [(module, module.training) for module in model.modules()]
     layers = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     try:

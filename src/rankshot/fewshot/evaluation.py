@@ -14,14 +14,14 @@ from rankshot.data import ImageSet
 from rankshot.limits import whole
 from rankshot.vectors import unit_vectors
 
-from .answerer import Answerer, AnswererOfMany, Ruling, check_norm, embed, normalising_with
+from .answerer import Answerer, BatchAnswerer, HasRule, check_batch_norm, embed, normalising_with
 from .episodes import MOST_EPISODES, draw_episodes
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task
 
 AT_ONCE = {"cpu": 2**23, "cuda": 2**26}  # similarities of one chunk of episodes
 PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**22}  # of images embedded together, by a network of 64 filters
-HELD_AT_ONCE = {"cpu": 2**27, "cuda": 2**31}  # numbers that an `AnswererOfMany` holds beside the images
+NUMBERS_AT_ONCE = {"cpu": 2**27, "cuda": 2**31}  # numbers that an `BatchAnswerer` holds beside the images
 KEPT_ON_DEVICE = 2**33  # bytes of images
 
 
@@ -56,25 +56,25 @@ def evaluate(
     tasks: Sequence[Task],
     episodes: int = 1000,
     seed: int = 0,
-    norm: str = "running",
+    batch_norm: str = "running",
     pixels: Tensor | None = None,
 ) -> list[Result]:
     """Every task on `episodes` episodes, which depend on the seed and the task alone.
 
     model   an embedding network, (B, C, H, W) float from 0 to 1 -> (B, D); or an `Answerer`, which cannot retrieve
-    norm    "running": batch norm by running averages; each image is embedded once and all episodes are evaluated on these
+    batch_norm    "running": by running averages; each image is embedded once and all episodes are evaluated on these
             embeddings. "batch": by the statistics of the images embedded together, episode by episode (the support and the
             queries separately), as the paper did. An `Answerer` normalises as it pleases.
     pixels  the images where the model is, as `pixels_for` has them; for who evaluates again and again
     """
     check_episodes(episodes)
-    check_norm(norm)
+    check_batch_norm(batch_norm)
     labels = torch.from_numpy(np.asarray(images.labels))
     drawn = [draw_episodes(labels, task, episodes, seed) for task in tasks]
     pixels = pixels_for(model, images) if pixels is None else pixels
     if not isinstance(model, nn.Module) or isinstance(model, Answerer):
         return [Result(task, _answered(model, pixels, task, each)) for task, each in zip(tasks, drawn, strict=True)]
-    if norm == "batch":
+    if batch_norm == "batch":
         pairs = zip(tasks, drawn, strict=True)
         return [Result(task, _in_groups(model, pixels, task, each)) for task, each in pairs]
     embeddings = _embedded(model, pixels, torch.arange(len(images)))
@@ -107,7 +107,7 @@ def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
 def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module) -> Tensor:
     images = task.way * task.per_class
     per_episode = images**2
-    if isinstance(model, Ruling):  # its rule may do anything with the embeddings
+    if isinstance(model, HasRule):  # its rule may do anything with the embeddings
         per_episode = max(per_episode, 2 * images * embeddings.shape[1])
     chunks = torch.split(drawn.to(embeddings.device), max(1, _at_once(AT_ONCE, embeddings.device) // per_episode))
     return torch.cat([_values(embeddings[some], task, model) for some in chunks]).cpu()
@@ -118,14 +118,14 @@ def _values(embeddings: Tensor, task: Task, model: nn.Module) -> Tensor:
     """(episodes, way, per_class, D) as `embed` has them -> (episodes,)."""
     if isinstance(task, Retrieval):
         pool = embeddings.flatten(1, 2)
-        pool = unit_vectors(pool) if isinstance(model, Ruling) else pool
+        pool = unit_vectors(pool) if isinstance(model, HasRule) else pool
         similarities = pool @ pool.mT
         masks = ranking.relevance_of(torch.arange(task.way, device=pool.device).repeat_interleave(task.per_class))
         relevance, valid = (mask.repeat(len(pool), 1) for mask in masks)
         values = ranking.average_precision(similarities.flatten(0, 1), relevance, valid)
         return values.view(len(pool), -1).mean(-1)
     queries = embeddings[:, :, task.shot :].flatten(1, 2)
-    if isinstance(model, Ruling):
+    if isinstance(model, HasRule):
         return _accuracy(model.class_scores(embeddings[:, :, : task.shot], queries), task)
     support = embeddings[:, :, : task.shot].flatten(1, 2)
     similarities = (queries @ support.mT).view(len(queries), -1, task.way, task.shot)
@@ -176,13 +176,13 @@ def _answered(answerer: Answerer, pixels: Tensor, task: Task, drawn: Tensor) -> 
     def answers(episodes: Tensor) -> Tensor:
         parts = (part.flatten(1) for part in episodes.split_with_sizes([task.shot, task.per_class - task.shot], dim=2))
         support, queries = (_chosen(pixels, part, answerer) for part in parts)
-        if isinstance(answerer, AnswererOfMany):
+        if isinstance(answerer, BatchAnswerer):
             return answerer.answer_all(support, labels, queries)
         return torch.stack([answerer.answer(one, labels, other) for one, other in zip(support, queries, strict=True)])
 
     at_once = _images_at_once(answerer, pixels) // (task.way * task.per_class)
-    if held := getattr(answerer, "held_an_episode", 0):
-        at_once = min(at_once, _at_once(HELD_AT_ONCE, _device_of(answerer)) // held)
+    if held := getattr(answerer, "numbers_an_episode", 0):
+        at_once = min(at_once, _at_once(NUMBERS_AT_ONCE, _device_of(answerer)) // held)
     chunks = torch.split(drawn, max(1, at_once))
     return torch.cat([_accuracy(answers(some), task).cpu() for some in chunks])
 

@@ -5,12 +5,23 @@ from typing import TYPE_CHECKING, Any
 from .embedder import Embedder
 from .gallery import Duplicate, Gallery
 from .pictures import Failure, Unreadable
-from .store import Damaged, Hit
+from .store import Damaged, Hit, register
 
 if TYPE_CHECKING:
     from .classifier import FewShotClassifier, Neighbour
 
-__all__ = ["Damaged", "Duplicate", "Embedder", "Failure", "FewShotClassifier", "Gallery", "Hit", "Neighbour", "Unreadable"]
+__all__ = [
+    "Damaged",
+    "Duplicate",
+    "Embedder",
+    "Failure",
+    "FewShotClassifier",
+    "Gallery",
+    "Hit",
+    "Neighbour",
+    "Unreadable",
+    "register",
+]
 
 
 def __getattr__(name: str) -> Any:

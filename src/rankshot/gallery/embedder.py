@@ -15,6 +15,7 @@ from torch import nn
 
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.models.export import export
+from rankshot.models.network import NETWORKS, embedder_in, wrap
 from rankshot.models.pretrained import (
     CARD,
     CLASSES,
@@ -82,6 +83,9 @@ class Embedder:
         self.one_shot: OneShot | None = None  # thresholds that come with the weights
         if isinstance(model, nn.Module):
             network, self.name = model, name or type(model).__name__
+            known = getattr(model, "preprocess", None)
+            if known is None and isinstance(preprocess, Preprocess) and (preprocess.mean or preprocess.deviation):
+                network = wrap(model, preprocess=preprocess)
         else:
             self.folder = folder = folder_of(model)
             network, known, description = from_pretrained(folder), preprocess_in(folder), described_in(folder)
@@ -161,7 +165,10 @@ class Embedder:
         """Of everything that its vectors depend on: what it is, its weights, and how images are made ready."""
         try:
             what: Any = description or description_of(self.network)
-        except ValueError:  # a network of somebody's own
+            is_own = embedder_in(what)["name"] not in NETWORKS
+        except ValueError:
+            is_own = True
+        if is_own:  # a name may stand for anything
             what = [type(self.network).__qualname__, repr(self.network), self.dimensions]
         told = self.preprocess
         usual = Preprocess(*told.shape, invert=told.invert)

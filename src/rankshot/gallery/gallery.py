@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankshot.files import whole_folder
+from rankshot.registry import Part
 from rankshot.schema import Length, checked
 from rankshot.vectors import unit_vectors
 
@@ -26,7 +27,7 @@ from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure
 from .sources import has_changed, id_of, source_of
-from .store import Damaged, Filter, Hit, Metadata, Store, Vectors, encoded
+from .store import STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, encoded
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
 
@@ -333,6 +334,9 @@ def _is_vector(given: Any) -> bool:
 
 
 def _created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:
+    if own := _own_store(uri):
+        made: Store = own.make.create(uri.partition(":")[2], dimensions, about)  # type: ignore[attr-defined]
+        return made
     if is_milvus(uri):
         return MilvusStore(uri, about, dimensions)
     kind = FaissStore if is_faiss(uri) else LocalStore
@@ -340,10 +344,19 @@ def _created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:
 
 
 def _opened(uri: str) -> Store:
+    if own := _own_store(uri):
+        opened: Store = own.make(uri.partition(":")[2])
+        return opened
     if is_milvus(uri):
         return MilvusStore(uri)
     kind = FaissStore if is_faiss(uri) else LocalStore
     return kind(in_todays_format(folder_in(uri)))
+
+
+def _own_store(uri: str) -> Part | None:
+    """The registered store of NAME:PLACE."""
+    name, colon, _ = uri.partition(":")
+    return STORES[name] if colon and name in STORES else None
 
 
 def _filter(where: Filter | Mapping[str, Any] | None) -> Filter | None:

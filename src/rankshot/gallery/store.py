@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.registry import Registry
+
 Vectors = NDArray[np.float32]
 Metadata = Mapping[str, Any]
 Filter = Callable[[Metadata], bool]
@@ -156,6 +158,12 @@ def decoded(note: str | bytes) -> dict[str, Any]:
 
 def there_already(id: str) -> ValueError:
     return ValueError(f"id {id!r} is in the gallery already: delete it first, or choose another")
+
+
+# Stores of one's own, by name: a class whose `create(place, dimensions, about)` makes a new one, and which opens what is at
+# a place that is there, Store(place) (FileNotFoundError: it is not). A gallery at NAME:PLACE is kept by it.
+STORES = Registry("gallery store")
+register = STORES.register
 
 
 class UnknownId(KeyError, ValueError):

@@ -5,6 +5,7 @@ from .fast_ap_loss import FastAPLoss
 from .lmnn_loss import LMNNLoss
 from .nca_loss import NCALoss
 from .ranking_loss import RankingLoss
+from .registry import register
 from .siamese_loss import SiameseLoss
 from .smooth_ap_loss import SmoothAPLoss
 from .supcon_loss import SupConLoss
@@ -20,4 +21,5 @@ __all__ = [
     "SmoothAPLoss",
     "SupConLoss",
     "TripletLoss",
+    "register",
 ]

@@ -10,11 +10,13 @@ from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import squared_distances
 
 from .batch_loss import BatchLoss
+from .registry import register
 
 MOST_BINS = 1000
 LARGEST = 4.0  # squared distance of two unit vectors
 
 
+@register("fast-ap", summary="average precision by histograms (Cakir et al., 2019)")
 class FastAPLoss(BatchLoss):
     """Average precision as if all items of one bin of distances shared a place.
 
@@ -29,6 +31,9 @@ class FastAPLoss(BatchLoss):
     |------------|--------|------------------------------------------------|
     | embeddings | (B, D) | float of any precision; need not be normalised |
     | labels     | (B,)   | integers                                       |
+
+    Args:
+        bins: of the histogram of distances.
 
     >>> FastAPLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)

@@ -10,10 +10,12 @@ from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import squared_distances
 
 from .batch_loss import BatchLoss
+from .registry import register
 
 MOST_NEIGHBOURS = 10**6
 
 
+@register("lmnn", summary="large margin nearest neighbours (Weinberger and Saul, 2009)")
 class LMNNLoss(BatchLoss):
     """Draws each image's nearest neighbours of its class to it, and pushes out who of another class comes as near.
 
@@ -28,6 +30,11 @@ class LMNNLoss(BatchLoss):
     |------------|--------|------------------------------------------------|
     | embeddings | (B, D) | float of any precision; need not be normalised |
     | labels     | (B,)   | integers                                       |
+
+    Args:
+        neighbours: of its own class that an image is drawn to.
+        margin: around them, which others are kept out of.
+        push: weight of keeping others out; 1 - push is that of drawing its own in.
 
     >>> LMNNLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)

@@ -10,8 +10,10 @@ from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
+from .registry import register
 
 
+@register("nca", summary="neighbourhood components analysis (Goldberger et al., 2004): the chance of a right neighbour")
 class NCALoss(BatchLoss):
     """Every image picks a neighbour at random, the nearer the likelier: the chance that it is one of its own class.
 
@@ -25,6 +27,9 @@ class NCALoss(BatchLoss):
     |------------|--------|------------------------------------------------|
     | embeddings | (B, D) | float of any precision; need not be normalised |
     | labels     | (B,)   | integers                                       |
+
+    Args:
+        temperature: how soft the choice of a neighbour is.
 
     >>> NCALoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)

@@ -15,10 +15,11 @@ from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
-from rankshot.vectors import computable, unit_vectors
+from rankshot.vectors import NotFinite, computable, unit_vectors
 
 from .checks import checked_batch
 from .chunked import Plan, Term, rank
+from .registry import register
 
 REDUCTIONS = ("mean", "sum", "none")
 MOST_SMOOTHING = 100.0  # of cosines, which are from -1 to 1
@@ -26,6 +27,16 @@ MOST_SAMPLES = 1000
 MOST_MEMORY = 2**50  # bytes
 
 
+@register(
+    "map-dlm",
+    fixed={"framework": "dlm", "reduction": "mean"},
+    summary="average precision of every ranking, by direct loss minimisation (the paper's)",
+)
+@register(
+    "map-ssvm",
+    fixed={"framework": "ssvm", "sign": 1, "reduction": "mean"},
+    summary="average precision of every ranking, by a structural SVM (the paper's)",
+)
 class RankingLoss(torch.nn.Module):
     """Every embedding of a batch ranks all others by cosine similarity; the loss optimises all these rankings at once.
 
@@ -40,14 +51,14 @@ class RankingLoss(torch.nn.Module):
     the metric within the inference.
 
     `smoothing` optimises the metric averaged over shifts of a query's relevant scores against its irrelevant ones: smooth
-    where the metric itself has steps. The shifts are the `samples` quantiles of a normal distribution of this standard
-    deviation (so they spread a little less than it), and for each of them every query ranks once. It goes with alpha 1
-    and a small epsilon.
+    where the metric itself has steps. The shifts are `smoothing_samples` quantiles of a normal distribution of this
+    standard deviation (so they spread a little less than it), and for each of them every query ranks once. It goes with
+    alpha 1 and a small epsilon.
 
-    `wide` adds a second objective of this weight, with epsilon 1 and an alpha of its own. A small epsilon with alpha 1
-    follows the gradient of the metric itself, which comes from the pairs of items that are about to change places, and from
-    no others. The second one's window is wider than all differences of scores: every pair takes part, and with an alpha
-    above 1 is drawn towards the margin that the metric asks for. docs/experiments.md tells what the two give together.
+    `coarse_weight` adds a second objective of this weight, with epsilon 1 and an alpha of its own. A small epsilon with
+    alpha 1 follows the gradient of the metric itself, which comes from the pairs of items that are about to change places,
+    and from no others. The second one's window is wider than all differences of scores: every pair takes part, and with an
+    alpha above 1 is drawn towards the margin that the metric asks for. docs/experiments.md tells what both give together.
 
     What batches it needs: several classes with two or more images each, in any order and of any size. A query with
     nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").
@@ -72,6 +83,19 @@ class RankingLoss(torch.nn.Module):
 
     `torch.compile` leaves it as it is. It has no second derivative, and `torch.func` cannot transform it.
 
+    Args:
+        metric: what rankings are judged by: ap, ndcg, auc, rr, or precision@K for any K.
+        framework: dlm or ssvm.
+        epsilon: weight of the metric within loss-augmented inference.
+        alpha: weight of the loss-augmented ranking. None: the paper's 10, and 1 where sign is -1.
+        sign: direct loss minimisation: 1 moves away from a bad ranking that scores well, -1 towards a good one.
+        reduction: mean, sum, or none.
+        smoothing: standard deviation of a shift of the relevant similarities that the metric is averaged over. 0: none.
+        smoothing_samples: how many shifts, where smoothing is not 0.
+        coarse_weight: weight of a second objective, with epsilon 1, on the ranking as a whole. 0: none.
+        coarse_alpha: alpha of that second objective.
+        memory_budget: bytes that a chunk of queries takes.
+
     >>> loss = RankingLoss()
     >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)
@@ -87,20 +111,23 @@ class RankingLoss(torch.nn.Module):
         reduction: str = "mean",
         *,
         smoothing: float = 0.0,
-        samples: int = 4,
-        wide: float = 0.0,
-        wide_alpha: float = 3.0,
+        smoothing_samples: int = 4,
+        coarse_weight: float = 0.0,
+        coarse_alpha: float = 3.0,
         memory_budget: int | None = None,
     ) -> None:
         super().__init__()
         self.settings = settings(framework, metric, epsilon, alpha, sign)
         self.smoothing = real("smoothing", smoothing, 0, MOST_SMOOTHING)
-        self.samples = whole("samples", samples, 2, MOST_SAMPLES)
-        self.wide, self.wide_alpha = real("wide", wide, 0, LARGEST_SETTING), check_alpha(wide_alpha, "wide_alpha")
-        shifts = tuple(normal_quantiles(self.smoothing, self.samples)) if self.smoothing else ()
+        self.smoothing_samples = whole("smoothing_samples", smoothing_samples, 2, MOST_SAMPLES)
+        self.coarse_weight, self.coarse_alpha = (
+            real("coarse_weight", coarse_weight, 0, LARGEST_SETTING),
+            check_alpha(coarse_alpha, "coarse_alpha"),
+        )
+        shifts = tuple(normal_quantiles(self.smoothing, self.smoothing_samples)) if self.smoothing else ()
         self.terms = [Term(1.0, self.settings, shifts)]
-        if self.wide:
-            self.terms.append(Term(self.wide, settings(framework, metric, 1.0, wide_alpha)))
+        if self.coarse_weight:
+            self.terms.append(Term(self.coarse_weight, settings(framework, metric, 1.0, coarse_alpha)))
         if reduction not in REDUCTIONS:
             raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
         self.reduction = reduction
@@ -171,8 +198,8 @@ class RankingLoss(torch.nn.Module):
         return (
             f"metric={metric.name!r}, framework={framework!r}, epsilon={epsilon:g}, alpha={alpha:g}, sign={sign:+d}, "
             f"reduction={self.reduction!r}"
-            + (f", smoothing={self.smoothing:g}, samples={self.samples}" if self.smoothing else "")
-            + (f", wide={self.wide:g}, wide_alpha={self.wide_alpha:g}" if self.wide else "")
+            + (f", smoothing={self.smoothing:g}, smoothing_samples={self.smoothing_samples}" if self.smoothing else "")
+            + (f", coarse_weight={self.coarse_weight:g}, coarse_alpha={self.coarse_alpha:g}" if self.coarse_weight else "")
         )
 
 
@@ -230,7 +257,7 @@ def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
     for name, each in zip(("embeddings", "ref_embeddings"), embeddings, strict=True):
         if each is not None and not bool(computable(each).isfinite().all()):
             row, column = (int(place) for place in (~computable(each).isfinite()).nonzero()[0])
-            raise ValueError(f"{name} must be finite, got {each[row, column].item()} in row {row}, column {column}")
+            raise NotFinite(f"{name} must be finite, got {each[row, column].item()} in row {row}, column {column}")
 
 
 def _frames_to_the_caller() -> int:

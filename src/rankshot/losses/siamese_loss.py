@@ -9,10 +9,17 @@ from rankshot.limits import whole
 from rankshot.vectors import unit_vectors
 
 from .checks import checked_batch
+from .registry import PRESETS, register
 
 MOST_DIMENSIONS = 2**20
 
 
+@register(
+    "siamese",
+    summary="are two images of one class? asked of every pair (the paper's baseline)",
+    learning_rate=0.1,
+    presets={**PRESETS, "mini-imagenet": {**PRESETS["mini-imagenet"], "updates": 24_000, "learning_rate": 0.01}},
+)
 class SiameseLoss(nn.Module):
     """Are two images of one class? Asked of every pair of the batch, and learned as a two-way softmax.
 

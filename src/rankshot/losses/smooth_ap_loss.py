@@ -10,8 +10,10 @@ from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
+from .registry import register
 
 
+@register("smooth-ap", summary="average precision with softened comparisons (Brown et al., 2020)")
 class SmoothAPLoss(BatchLoss):
     """Average precision with every comparison of two scores softened to a sigmoid.
 
@@ -27,6 +29,9 @@ class SmoothAPLoss(BatchLoss):
     | labels     | (B,)   | integers                                       |
 
     Queries with nothing relevant or nothing irrelevant are left out of the mean.
+
+    Args:
+        temperature: how soft a comparison is.
 
     >>> loss = SmoothAPLoss()
     >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))

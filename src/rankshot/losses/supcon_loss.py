@@ -10,8 +10,10 @@ from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
+from .registry import register
 
 
+@register("supcon", summary="supervised contrastive learning (Khosla et al., 2020)")
 class SupConLoss(BatchLoss):
     """Each image of one's class is to be picked out of all others, one at a time.
 
@@ -24,6 +26,9 @@ class SupConLoss(BatchLoss):
     |------------|--------|------------------------------------------------|
     | embeddings | (B, D) | float of any precision; need not be normalised |
     | labels     | (B,)   | integers                                       |
+
+    Args:
+        temperature: of the softmax over the batch.
 
     >>> SupConLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)

@@ -10,8 +10,10 @@ from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import squared_distances
 
 from .batch_loss import BatchLoss
+from .registry import register
 
 
+@register("triplet", summary="triplets with semi-hard negatives (Schroff et al., 2015)")
 class TripletLoss(BatchLoss):
     """Of each pair of one class, the second image is to be nearer to the first than any of another class, by a margin.
 
@@ -25,6 +27,9 @@ class TripletLoss(BatchLoss):
     |------------|--------|------------------------------------------------|
     | embeddings | (B, D) | float of any precision; need not be normalised |
     | labels     | (B,)   | integers                                       |
+
+    Args:
+        margin: by which an image of the own class is to be nearer.
 
     >>> TripletLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)

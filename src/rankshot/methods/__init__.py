@@ -1,57 +1,36 @@
-"""The systems of the paper's tables, and today's rivals: one file each, one small interface."""
+"""The systems of the paper's tables, and today's rivals: one file each, one small interface. Losses are methods, too."""
 
-from .episodic import Episodic
-from .method import SYSTEMS, Given, Method, Sampler, options_of, register, settings_for, system
-from .own import load_systems
-from .ruled import RuledNetwork, network
+import rankshot.losses  # noqa: F401  # registers those that are methods by themselves
 
-# In this order they are told:
-# isort: off
-from .ranked import MapDLM, MapSSVM
-from .siamese import Siamese
-from .nearest import Nearest
-from .matching import FullContextMatching, Matching
-from .prototypical import Prototypical
-from .maml import MAML
-from .meta_lstm import MetaLSTM
-from .memory import WithMemory
-from .nca import NCA
-from .lmnn import LMNN
-from .triplet import Triplet
-from .smooth_ap import SmoothAP
-from .fast_ap import FastAP
-from .supcon import SupCon
 from .baseline_plus import BaselinePlus
-# isort: on
+from .episodic import Episodic
+from .maml import MAML
+from .matching import FullContextMatching, Matching
+from .memory import WithMemory
+from .meta_lstm import MetaLSTM
+from .method import METHODS, Context, LossMethod, Method, Sampler, make_method, method_class, register, settings_for
+from .nearest import Nearest
+from .prototypical import Prototypical
+from .with_rule import NetworkWithRule
 
 __all__ = [
-    "LMNN",
     "MAML",
-    "NCA",
-    "SYSTEMS",
+    "METHODS",
     "BaselinePlus",
+    "Context",
     "Episodic",
-    "FastAP",
     "FullContextMatching",
-    "Given",
-    "MapDLM",
-    "MapSSVM",
+    "LossMethod",
     "Matching",
     "MetaLSTM",
     "Method",
     "Nearest",
+    "NetworkWithRule",
     "Prototypical",
-    "RuledNetwork",
     "Sampler",
-    "Siamese",
-    "SmoothAP",
-    "SupCon",
-    "Triplet",
     "WithMemory",
-    "load_systems",
-    "network",
-    "options_of",
+    "make_method",
+    "method_class",
     "register",
     "settings_for",
-    "system",
 ]

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rankshot.limits import positive, whole
 from rankshot.losses.classifier_loss import ClassifierLoss
+from rankshot.models.network import build_around
+from rankshot.models.network import register as register_network
 from rankshot.vectors import unit_vectors
 
-from .method import Description, Given, by_classification, register
+from .method import Context, by_classification, register
 from .nearest import Classifying
-from .ruled import RuledNetwork, network
+from .with_rule import NetworkWithRule
 
 MOST_PASSES = 10_000
 
 
-@network("baseline++")
-class CosineClassifierNetwork(RuledNetwork):
+@register_network("baseline++")
+class CosineClassifierNetwork(NetworkWithRule):
     """Starts from the mean directions of the classes, and learns them by gradient descent on the labelled images.
 
     It takes as many steps as `passes` through them in batches of 4 have, each on all of them. The paper starts from random
@@ -32,7 +33,7 @@ class CosineClassifierNetwork(RuledNetwork):
             learns; here there is one scale, and no lengths.
     """
 
-    def __init__(self, embedder: Mapping[str, Any], passes: int = 100, rate: float = 0.01, scale: float = 10.0) -> None:
+    def __init__(self, embedder: nn.Module, passes: int = 100, rate: float = 0.01, scale: float = 10.0) -> None:
         super().__init__(embedder)
         self.passes = whole("passes", passes, 1, MOST_PASSES)
         self.rate, self.scale = positive("rate", rate), positive("scale", scale)
@@ -66,30 +67,23 @@ def _inverse_lengths(shares: Tensor, products: Tensor) -> Tensor:
     return torch.where(squares > 1e-12, squares.rsqrt(), 0.0)
 
 
-@dataclass(frozen=True)
-class BaselinePlusOptions:
-    """passes through the labelled images at test, and the rate of learning from them; scale of the cosines."""
-
-    passes: int = 100
-    rate: float = 0.01
-    scale: float = 10.0
-
-
-@register("baseline++")
+@register("baseline++", presets={"omniglot": {}, "mini-imagenet": {}})
 class BaselinePlus(Classifying):
-    """A classifier by cosines."""
+    """Baseline++ (Chen et al., 2019): a classifier by cosines, whose last layer is learned anew for every task.
 
-    Options: ClassVar[type] = BaselinePlusOptions
+    Args:
+        passes: through the labelled images at test.
+        rate: of learning from them.
+        scale: of the cosines.
+    """
 
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        self.loss = ClassifierLoss(given.dimensions, given.classes, cosine=True, scale=self.options.scale)
+    def __init__(self, context: Context, *, passes: int = 100, rate: float = 0.01, scale: float = 10.0) -> None:
+        super().__init__(context)
+        self.rule = {"passes": passes, "rate": rate, "scale": scale}
+        self.loss = ClassifierLoss(context.embedding_dim, context.classes, cosine=True, scale=scale)
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        options = cls.options_in(given)
-        own = {"passes": options.passes, "rate": options.rate, "scale": options.scale}
-        return {"name": "baseline++", "embedder": given.embedder, **own}
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "baseline++", **self.rule)
 
     def decisive(self, tasks: Sequence[Any]) -> int:
         return by_classification(tasks)

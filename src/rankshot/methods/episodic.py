@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,45 +11,40 @@ from torch import Tensor, nn
 from rankshot.limits import whole
 from rankshot.vectors import computable
 
-from .method import Given, Method, Sampler, by_classification, options_of
+from .method import Context, Method, Sampler, by_classification
 
 MOST_TASKS = 10_000  # in a batch
-
-
-@dataclass(frozen=True)
-class Shots:
-    """Labelled images a class of a training episode; the others of a class are to be classified."""
-
-    shot: int = 1
 
 
 class Episodic(Method):
     """Each batch is an episode of `batch_classes` classes: its labelled images classify the others, by the network's rule.
 
     Optimises the cross-entropy of the right classes.
+
+    Args:
+        shot: labelled images a class of a training episode; the others of a class are to be classified.
+        tasks: episodes in a batch.
     """
 
-    Options: ClassVar[type] = Shots
-
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        self.tasks = int(getattr(self.options, "tasks", 1))
-        self.way, self.per_class = given.batch_classes, images_per_class(given, self.tasks)
-        self.shot = int(getattr(self.options, "shot", 1))
+    def __init__(self, context: Context, *, shot: int = 1, tasks: int = 1) -> None:
+        super().__init__(context)
+        self.tasks = tasks
+        self.way, self.per_class = context.batch_classes, images_per_class(context, tasks)
+        self.shot = shot
         if not 1 <= self.shot < self.per_class:
             raise ValueError(
                 f"shot must be from 1 to {self.per_class - 1}, for a class has {self.per_class} images in a batch, "
                 f"got {self.shot}"
             )
 
-    def sampler(self, labels: Tensor, given: Given, seed: int) -> Sampler:
+    def sampler(self, labels: Tensor, seed: int) -> Sampler:
         from rankshot.data.episode_batches import EpisodeSampler
 
         return EpisodeSampler(labels, self.way, self.per_class, self.tasks, seed=seed)
 
     @classmethod
-    def batch_within(cls, counts: Sequence[int], classes: int, size: int, options: Sequence[str] = ()) -> tuple[int, int]:
-        tasks = int(getattr(options_of(cls, options), "tasks", 1))
+    def batch_within(cls, counts: Sequence[int], classes: int, size: int, settings: Mapping[str, Any]) -> tuple[int, int]:
+        tasks = int(settings.get("tasks", 1))
         way, per_class = min(classes, len(counts)), min(size // max(1, tasks * classes), *counts)
         return way, tasks * way * per_class
 
@@ -77,14 +71,14 @@ class Episodic(Method):
         return nn.functional.cross_entropy(scores.flatten(0, 1), right.repeat(len(scores)))
 
 
-def images_per_class(given: Given, tasks: int) -> int:
+def images_per_class(context: Context, tasks: int) -> int:
     """Of each class of a batch that is so many episodes."""
     whole("tasks", tasks, 1, MOST_TASKS)
-    per_class, rest = divmod(given.batch_size, tasks * given.batch_classes)
+    per_class, rest = divmod(context.batch_size, tasks * context.batch_classes)
     if rest or per_class < 2:
-        of = f"{given.batch_classes} classes" if tasks == 1 else f"{tasks} episodes of {given.batch_classes} classes"
+        of = f"{context.batch_classes} classes" if tasks == 1 else f"{tasks} episodes of {context.batch_classes} classes"
         raise ValueError(
-            f"a batch of {given.batch_size} images cannot be {of} with as many images each, and 2 at least: "
-            f"set batch_size to a multiple of {tasks * given.batch_classes}"
+            f"a batch of {context.batch_size} images cannot be {of} with as many images each, and 2 at least: "
+            f"set batch_size to a multiple of {tasks * context.batch_classes}"
         )
     return per_class

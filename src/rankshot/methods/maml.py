@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.func import grad, vmap
 
 from rankshot.limits import positive, whole
+from rankshot.models.network import build_around
+from rankshot.models.network import register as register_network
 
 from .episodic import Episodic
-from .learner import MOST_STEPS, Learner, LearningAnew, Weights
-from .method import Description, Given, register
-from .ruled import network
+from .learner import MOST_STEPS, Learner, TaskLearner, Weights
+from .method import Context, register
 
 
-@network("maml")
-class AdaptingNetwork(LearningAnew):
+@register_network("maml")
+class AdaptingNetwork(TaskLearner):
     """Classifies with the weights that `steps` of gradient descent on the labelled images lead to.
 
     All images of a task are normalised by their own statistics, the labelled ones and the queries separately, as in the
     paper: the queries of a task are thus answered together.
     """
 
-    def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, rate: float, steps: int) -> None:
-        super().__init__(Learner(embedder, dimensions, way), held=10)
+    def __init__(self, embedder: nn.Module, way: int = 5, rate: float = 0.4, steps: int = 3) -> None:
+        super().__init__(Learner(embedder, way), numbers_a_weight=10)
         self.rate, self.steps = positive("rate", rate), whole("steps", steps, 1, MOST_STEPS)
 
     def adapted(self, support_x: Tensor, support_y: Tensor, way: int, steps: int, *, first_order: bool = False) -> Weights:
@@ -54,78 +53,94 @@ class AdaptingNetwork(LearningAnew):
             return answers
 
 
-@dataclass(frozen=True)
-class MAMLOptions:
-    """tasks of a batch; shot of each; steps and their rate, and steps at test; first_order: no second derivatives."""
-
-    tasks: int = 4
-    shot: int = 1
-    steps: int = 1
-    rate: float = 0.4
-    test_steps: int = 3
-    first_order: bool = False
-
-
-@register("maml")
-class MAML(Episodic):
-    """Learns through the steps that it will take: the loss of the queries after the steps on the labelled images."""
-
-    Options: ClassVar[type] = MAMLOptions
-    mixed: ClassVar[bool] = False
-    settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "omniglot": {"batch_classes": 5, "batch_size": 320, "options": ("tasks=32",), "updates": 60_000},
+@register(
+    "maml",
+    run_settings={"batch_classes": 5, "batch_size": 120},
+    presets={
+        "omniglot": {"batch_classes": 5, "batch_size": 320, "tasks": 32, "updates": 60_000},
         "omniglot-20-way": {
             "batch_classes": 20,
             "batch_size": 640,
-            "options": ("tasks=16", "steps=5", "rate=0.1", "test_steps=5"),
+            "tasks": 16,
+            "steps": 5,
+            "rate": 0.1,
+            "test_steps": 5,
             "updates": 60_000,
         },
         "omniglot-5-shot": {
             "batch_classes": 5,
             "batch_size": 1600,
-            "options": ("tasks=32", "shot=5"),
+            "tasks": 32,
+            "shot": 5,
             "updates": 60_000,
         },
         "omniglot-20-way-5-shot": {
             "batch_classes": 20,
             "batch_size": 3200,
-            "options": ("tasks=16", "shot=5", "steps=5", "rate=0.1", "test_steps=5"),
+            "tasks": 16,
+            "shot": 5,
+            "steps": 5,
+            "rate": 0.1,
+            "test_steps": 5,
             "updates": 60_000,
         },
         "mini-imagenet": {
             "batch_classes": 5,
             "batch_size": 320,
             "filters": 32,
-            "options": ("tasks=4", "steps=5", "rate=0.01", "test_steps=10"),
+            "tasks": 4,
+            "steps": 5,
+            "rate": 0.01,
+            "test_steps": 10,
             "updates": 60_000,
         },
         "mini-imagenet-5-shot": {
             "batch_classes": 5,
             "batch_size": 200,
             "filters": 32,
-            "options": ("tasks=2", "shot=5", "steps=5", "rate=0.01", "test_steps=10"),
+            "tasks": 2,
+            "shot": 5,
+            "steps": 5,
+            "rate": 0.01,
+            "test_steps": 10,
             "updates": 60_000,
         },
-    }
+    },
+)
+class MAML(Episodic):
+    """MAML (Finn et al., 2017): weights from which a few steps of gradient descent learn a task.
 
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        for name in ("steps", "test_steps"):
-            whole(name, getattr(self.options, name), 1, MOST_STEPS)
-        positive("rate", self.options.rate)
+    Learns through the steps that it will take: the loss of the queries after the steps on the labelled images.
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        options = cls.options_in(given)
-        return {
-            "name": "maml",
-            "embedder": given.embedder,
-            "dimensions": given.dimensions,
-            "way": given.batch_classes,
-            "rate": options.rate,
-            "steps": options.test_steps,
-        }
+    Args:
+        tasks: episodes in a batch.
+        shot: labelled images a class of a training episode.
+        steps: of gradient descent on a task while it learns.
+        rate: of these steps.
+        test_steps: steps when it is asked.
+        first_order: no second derivatives.
+    """
+
+    mixed: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        tasks: int = 4,
+        shot: int = 1,
+        steps: int = 1,
+        rate: float = 0.4,
+        test_steps: int = 3,
+        first_order: bool = False,
+    ) -> None:
+        super().__init__(context, shot=shot, tasks=tasks)
+        self.steps = whole("steps", steps, 1, MOST_STEPS)
+        self.test_steps = whole("test_steps", test_steps, 1, MOST_STEPS)
+        self.rate, self.first_order = positive("rate", rate), first_order
+
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "maml", way=self.way, rate=self.rate, steps=self.test_steps)
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         """All tasks of the batch at once, not in bfloat16, which second derivatives are too small for."""
@@ -137,8 +152,7 @@ class MAML(Episodic):
         )
 
         def lost(support_x: Tensor, query_x: Tensor) -> Tensor:
-            options = self.options
-            weights = model.adapted(support_x, of_support, self.way, options.steps, first_order=options.first_order)
+            weights = model.adapted(support_x, of_support, self.way, self.steps, first_order=self.first_order)
             return nn.functional.cross_entropy(model.learner.logits(weights, query_x, self.way)[0], of_queries)
 
         return vmap(lost)(support.flatten(1, 2), queries.flatten(1, 2)).mean(), None

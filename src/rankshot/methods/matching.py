@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rankshot.limits import positive, whole
+from rankshot.models.network import build_around
+from rankshot.models.network import register as register_network
 from rankshot.vectors import unit_vectors
 
 from .episodic import Episodic
-from .method import Description, Given, register
-from .ruled import RuledNetwork, network
+from .method import Context, register
+from .with_rule import NetworkWithRule
 
 MOST_READS = 1000
-SCALED = "scale=30"  # cosines alone are too alike for a softmax to learn from
+SCALED = {"scale": 30.0}  # cosines alone are too alike for a softmax to learn from
 
 
-@network("matching")
-class MatchingNetwork(RuledNetwork):
+@register_network("matching")
+class MatchingNetwork(NetworkWithRule):
     """The chance of a class is the sum of the attention that its images get: the softmax of their cosines times `scale`."""
 
-    def __init__(self, embedder: Mapping[str, Any], scale: float = 1.0) -> None:
+    def __init__(self, embedder: nn.Module, scale: float = 1.0) -> None:
         super().__init__(embedder)
         self.scale = positive("scale", scale)
 
@@ -39,16 +39,17 @@ class MatchingNetwork(RuledNetwork):
         return support, queries
 
 
-@network("matching-fce")
+@register_network("matching-fce")
 class FullContextMatchingNetwork(MatchingNetwork):
     """With full context embeddings: a bidirectional LSTM reads the labelled images, and each query reads them in turn.
 
     reads   how many times a query looks at the labelled images
     """
 
-    def __init__(self, embedder: Mapping[str, Any], dimensions: int, reads: int = 5, scale: float = 1.0) -> None:
+    def __init__(self, embedder: nn.Module, reads: int = 5, scale: float = 1.0) -> None:
         super().__init__(embedder, scale)
         self.reads = whole("reads", reads, 1, MOST_READS)
+        dimensions = int(embedder.embedding_dim)  # type: ignore[arg-type]
         self.of_support = nn.LSTM(dimensions, dimensions, bidirectional=True, batch_first=True)
         self.of_query = nn.LSTMCell(2 * dimensions, dimensions)
 
@@ -67,47 +68,44 @@ class FullContextMatchingNetwork(MatchingNetwork):
         return support, state.view(episodes, asked, dimensions)
 
 
-@dataclass(frozen=True)
-class MatchingOptions:
-    """shot as in all episodes; scale of the cosines, 1 in the paper."""
+PRESETS: dict[str, dict[str, Any]] = {
+    "omniglot": {"batch_classes": 20, "batch_size": 200, **SCALED},
+    "omniglot-5-shot": {"batch_classes": 20, "batch_size": 200, "shot": 5, **SCALED},
+    "mini-imagenet": {"batch_classes": 5, "batch_size": 80, **SCALED},
+    "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "shot": 5, **SCALED},
+}
 
-    shot: int = 1
-    scale: float = 1.0
 
-
-@register("matching")
+@register("matching", run_settings={"batch_classes": 20, "batch_size": 120}, presets=PRESETS)
 class Matching(Episodic):
-    """Without full context embeddings."""
+    """Matching Networks (Vinyals et al., 2016): attention over the labelled images, as they are.
 
-    Options: ClassVar[type] = MatchingOptions
-    settings: ClassVar[dict[str, Any]] = {"batch_classes": 20, "batch_size": 120}
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "omniglot": {"batch_classes": 20, "batch_size": 200, "options": (SCALED,)},
-        "omniglot-5-shot": {"batch_classes": 20, "batch_size": 200, "options": ("shot=5", SCALED)},
-        "mini-imagenet": {"batch_classes": 5, "batch_size": 80, "options": (SCALED,)},
-        "mini-imagenet-5-shot": {"batch_classes": 5, "batch_size": 100, "options": ("shot=5", SCALED)},
-    }
+    Args:
+        shot: labelled images a class of a training episode.
+        scale: of the cosines, 1 in the paper.
+    """
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        return {"name": "matching", "embedder": given.embedder, "scale": cls.options_in(given).scale}
+    def __init__(self, context: Context, *, shot: int = 1, scale: float = 1.0) -> None:
+        super().__init__(context, shot=shot)
+        self.scale = positive("scale", scale)
 
-
-@dataclass(frozen=True)
-class FullContextOptions(MatchingOptions):
-    """Also reads: how many times a query looks at the labelled images."""
-
-    reads: int = 5
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "matching", scale=self.scale)
 
 
-@register("matching-fce")
+@register("matching-fce", run_settings={"batch_classes": 20, "batch_size": 120}, presets=PRESETS)
 class FullContextMatching(Matching):
-    """With full context embeddings."""
+    """Matching Networks with full context embeddings: images are embedded as they look in each other's company.
 
-    Options: ClassVar[type] = FullContextOptions
+    Args:
+        shot: labelled images a class of a training episode.
+        scale: of the cosines, 1 in the paper.
+        reads: how many times a query looks at the labelled images.
+    """
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        options = cls.options_in(given)
-        own = {"dimensions": given.dimensions, "reads": options.reads, "scale": options.scale}
-        return {"name": "matching-fce", "embedder": given.embedder, **own}
+    def __init__(self, context: Context, *, shot: int = 1, scale: float = 1.0, reads: int = 5) -> None:
+        super().__init__(context, shot=shot, scale=scale)
+        self.reads = whole("reads", reads, 1, MOST_READS)
+
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "matching-fce", reads=self.reads, scale=self.scale)

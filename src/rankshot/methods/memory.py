@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from rankshot.limits import positive, whole
+from rankshot.models.network import build_around
+from rankshot.models.network import register as register_network
 from rankshot.vectors import unit_vectors
 
 from .episodic import Episodic
-from .method import Description, Given, register
-from .ruled import RuledNetwork, network
+from .method import Context, register
+from .with_rule import NetworkWithRule
 
 EMPTY = -1
 MOST_SLOTS = 2**14
@@ -62,11 +62,11 @@ class Memory(NamedTuple):
         )
 
 
-@network("memory")
-class MemoryNetwork(RuledNetwork):
+@register_network("memory")
+class MemoryNetwork(NetworkWithRule):
     """Writes the labelled images into an empty memory, one by one; a class is as near as its nearest key."""
 
-    def __init__(self, embedder: Mapping[str, Any], slots: int = 256) -> None:
+    def __init__(self, embedder: nn.Module, slots: int = 256) -> None:
         super().__init__(embedder)
         self.slots = self.most_ways = whole("slots", slots, 1, MOST_SLOTS)
 
@@ -83,44 +83,43 @@ class MemoryNetwork(RuledNetwork):
         return similarities[:, :, None, :].masked_fill(~of_class, -2.0).amax(-1)
 
 
-@dataclass(frozen=True)
-class MemoryOptions:
-    """tasks: episodes side by side; slots of a memory; margin between right and wrong; shared: one memory for all tasks."""
-
-    tasks: int = 4
-    slots: int = 256
-    margin: float = 0.1
-    shared: bool = True
-
-
-@register("memory")
+@register(
+    "memory",
+    run_settings={"batch_classes": 5, "batch_size": 120},
+    presets={
+        "omniglot": {"batch_classes": 5, "batch_size": 480, "tasks": 16, "slots": 512},
+        # In one memory of 80 classes, the nearest wrong photograph is very near to begin with.
+        "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "tasks": 16, "shared": False},
+    },
+)
 class WithMemory(Episodic):
-    """One image of each episode after the other is looked up and written: the nearest right key is to beat the nearest
-    wrong one, also of the other episodes that share its memory.
+    """ConvNet with memory (Kaiser et al., 2017): the nearest key in a memory answers, the oldest is overwritten.
+
+    One image of each episode after the other is looked up and written: the nearest right key is to beat the nearest wrong
+    one, also of the other episodes that share its memory.
 
     The authors make an update of every step of the episodes, at a learning rate of 1e-4 and with dropout; here an update is
     of whole episodes, with ten times the rate. An image whose class is not in the memory yet costs nothing.
+
+    Args:
+        tasks: episodes in a batch.
+        slots: of a memory.
+        margin: between right and wrong.
+        shared: one memory for all episodes of a batch, instead of one each.
     """
 
-    Options: ClassVar[type] = MemoryOptions
-    settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 120}
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
-        "omniglot": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "slots=512")},
-        # In one memory of 80 classes, the nearest wrong photograph is very near to begin with.
-        "mini-imagenet": {"batch_classes": 5, "batch_size": 480, "options": ("tasks=16", "shared=false")},
-    }
-
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        positive("margin", self.options.margin)
-        self.memories = 1 if self.options.shared else self.tasks
+    def __init__(
+        self, context: Context, *, tasks: int = 4, slots: int = 256, margin: float = 0.1, shared: bool = True
+    ) -> None:
+        super().__init__(context, tasks=tasks)
+        self.margin, self.slots = positive("margin", margin), slots
+        self.memories = 1 if shared else self.tasks
         classes = self.way * self.tasks // self.memories
-        if self.options.slots < classes:  # a class would be overwritten before its next image comes
-            raise ValueError(f"slots must be as many as the classes in a memory, {classes}, got {self.options.slots}")
+        if slots < classes:  # a class would be overwritten before its next image comes
+            raise ValueError(f"slots must be as many as the classes in a memory, {classes}, got {slots}")
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        return {"name": "memory", "embedder": given.embedder, "slots": cls.options_in(given).slots}
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "memory", slots=self.slots)
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         embeddings = self.embed(model, images)
@@ -131,7 +130,7 @@ class WithMemory(Episodic):
     def lost(self, unit: Tensor, classes: Tensor) -> Tensor:
         """(tasks, images, D), one of each class, then the next of each; (tasks * way,), which classes these are -> ()."""
         right, wrong, there = self.nearest_keys(unit.detach(), classes)
-        missing = (self.options.margin + (unit * (wrong - right)).sum(-1)).clamp(min=0)
+        missing = (self.margin + (unit * (wrong - right)).sum(-1)).clamp(min=0)
         mean: Tensor = missing.where(there, 0.0).sum() / there.sum().clamp(min=1)
         return mean
 
@@ -144,7 +143,7 @@ class WithMemory(Episodic):
         """
         tasks, length, dimensions = unit.shape
         steps = unit.view(self.memories, -1, length, dimensions).unbind(2)
-        memory = Memory.empty(self.memories, min(self.options.slots, tasks // self.memories * length), unit)
+        memory = Memory.empty(self.memories, min(self.slots, tasks // self.memories * length), unit)
         values = torch.arange(tasks * self.way, device=unit.device).view(self.memories, -1, self.way)
         class_of = torch.cat([classes, classes.new_full((1,), EMPTY)])  # by value, of which EMPTY is the last
         found = []

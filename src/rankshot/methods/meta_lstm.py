@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar
 
@@ -13,11 +12,13 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 
 from rankshot.limits import whole
+from rankshot.models.conv4_as_function import Statistics
+from rankshot.models.network import build_around
+from rankshot.models.network import register as register_network
 
 from .episodic import Episodic
-from .learner import MOST_STEPS, Learner, LearningAnew, Statistics, Weights
-from .method import Description, Given, register
-from .ruled import network
+from .learner import MOST_STEPS, Learner, TaskLearner, Weights
+from .method import Context, register
 
 HIDDEN = 20
 SMALL = 10.0  # p: numbers under exp(-p) are told as they are, larger ones by their logarithm
@@ -93,8 +94,8 @@ def moved(running: Statistics, newest: Statistics) -> Statistics:
     ]
 
 
-@network("meta-lstm")
-class LearningNetwork(LearningAnew):
+@register_network("meta-lstm")
+class LearningNetwork(TaskLearner):
     """Classifies with the weights that `steps` of the LSTM on the labelled images lead to.
 
     Batch norm as in the paper: the labelled images are normalised by their own statistics; at test the queries by the
@@ -102,8 +103,8 @@ class LearningNetwork(LearningAnew):
     step counts most, for its weights are nearest to those that the queries meet.
     """
 
-    def __init__(self, embedder: Mapping[str, Any], dimensions: int, way: int, steps: int) -> None:
-        super().__init__(Learner(embedder, dimensions, way), held=10 * HIDDEN)
+    def __init__(self, embedder: nn.Module, way: int = 5, steps: int = 12) -> None:
+        super().__init__(Learner(embedder, way), numbers_a_weight=10 * HIDDEN)
         self.updater, self.steps = Updater(), whole("steps", steps, 1, MOST_STEPS)
 
     def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], list[Statistics]]:
@@ -148,45 +149,41 @@ class LearningNetwork(LearningAnew):
         return {name: part.view(*theta.shape[:-1], *each.shape) for (name, each), part in named}
 
 
-@dataclass(frozen=True)
-class MetaLSTMOptions:
-    """shot of a training episode; steps of the LSTM."""
-
-    shot: int = 1
-    steps: int = 12
-
-
-@register("meta-lstm")
-class MetaLSTM(Episodic):
-    """Learns how to learn: the loss of the queries after the LSTM's steps on the labelled images."""
-
-    Options: ClassVar[type] = MetaLSTMOptions
-    clip: ClassVar[float | None] = 0.25
-    mixed: ClassVar[bool] = False
-    settings: ClassVar[dict[str, Any]] = {"batch_classes": 5, "batch_size": 80}
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+@register(
+    "meta-lstm",
+    run_settings={"batch_classes": 5, "batch_size": 80, "clip": 0.25},
+    presets={
         "omniglot": {"batch_classes": 5, "batch_size": 80, "filters": 32},
-        "omniglot-5-shot": {"batch_classes": 5, "batch_size": 100, "filters": 32, "options": ("shot=5", "steps=5")},
+        "omniglot-5-shot": {"batch_classes": 5, "batch_size": 100, "filters": 32, "shot": 5, "steps": 5},
         "mini-imagenet": {"batch_classes": 5, "batch_size": 80, "filters": 32, "updates": 75_000},
         "mini-imagenet-5-shot": {
             "batch_classes": 5,
             "batch_size": 100,
             "filters": 32,
-            "options": ("shot=5", "steps=5"),
+            "shot": 5,
+            "steps": 5,
             "updates": 50_000,
         },
-    }
+    },
+)
+class MetaLSTM(Episodic):
+    """Meta-Learner LSTM (Ravi and Larochelle, 2017): an LSTM takes the place of gradient descent.
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        steps = whole("steps", cls.options_in(given).steps, 1, MOST_STEPS)
-        return {
-            "name": "meta-lstm",
-            "embedder": given.embedder,
-            "dimensions": given.dimensions,
-            "way": given.batch_classes,
-            "steps": steps,
-        }
+    Learns how to learn: the loss of the queries after the LSTM's steps on the labelled images.
+
+    Args:
+        shot: labelled images a class of a training episode.
+        steps: of the LSTM on a task.
+    """
+
+    mixed: ClassVar[bool] = False
+
+    def __init__(self, context: Context, *, shot: int = 1, steps: int = 12) -> None:
+        super().__init__(context, shot=shot)
+        self.steps = whole("steps", steps, 1, MOST_STEPS)
+
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "meta-lstm", way=self.way, steps=self.steps)
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         assert isinstance(model, LearningNetwork)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from rankshot.losses.classifier_loss import ClassifierLoss
+from rankshot.models.network import build_around
+from rankshot.models.network import register as register_network
 from rankshot.vectors import unit_vectors
 
-from .method import Description, Given, Method, Sampler, register
-from .ruled import RuledNetwork, network
+from .method import Context, Method, Sampler, register
+from .with_rule import NetworkWithRule
 
 
-@network("nearest")
-class NearestNetwork(RuledNetwork):
+@register_network("nearest")
+class NearestNetwork(NetworkWithRule):
     """A query is of the class of its nearest labelled image, by the cosine, however many images a class has."""
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
@@ -27,26 +29,23 @@ class NearestNetwork(RuledNetwork):
 class Classifying(Method):
     """Learns to tell the training classes apart, from any images."""
 
-    presets: ClassVar[dict[str, dict[str, Any]]] = {"omniglot": {}, "mini-imagenet": {}}
-
-    def sampler(self, labels: Tensor, given: Given, seed: int) -> Sampler:
+    def sampler(self, labels: Tensor, seed: int) -> Sampler:
         from rankshot.data.episode_batches import ImageSampler
 
-        return ImageSampler(labels, given.batch_size, seed=seed)
+        return ImageSampler(labels, self.context.batch_size, seed=seed)
 
     @classmethod
-    def batch_within(cls, counts: Sequence[int], classes: int, size: int, options: Sequence[str] = ()) -> tuple[int, int]:
+    def batch_within(cls, counts: Sequence[int], classes: int, size: int, settings: Mapping[str, Any]) -> tuple[int, int]:
         return classes, size  # images are drawn one by one, from all of them
 
 
-@register("nearest")
+@register("nearest", presets={"omniglot": {}, "mini-imagenet": {}})
 class Nearest(Classifying):
-    """A softmax classifier."""
+    """A softmax classifier of the training classes, whose embeddings are compared by their cosine."""
 
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        self.loss = ClassifierLoss(given.dimensions, given.classes)
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.loss = ClassifierLoss(context.embedding_dim, context.classes)
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        return {"name": "nearest", "embedder": given.embedder}
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "nearest")

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from rankshot.limits import positive
+from rankshot.models.network import build_around
+from rankshot.models.network import register as register_network
 
 from .episodic import Episodic
-from .method import Description, Given, register
-from .ruled import RuledNetwork, network
+from .method import Context, register
+from .with_rule import NetworkWithRule
 
 HALVED: dict[str, Any] = {"schedule": "step", "decay": 0.5, "decay_every": 2000}
-MEAN = "scale=0.000625"  # of 1,600 squared differences, not their sum: a softmax of sums is all or nothing at first
+MEAN = {"scale": 0.000625}  # of 1,600 squared differences, not their sum: a softmax of sums is all or nothing at first
 
 
-@network("prototypical")
-class PrototypicalNetwork(RuledNetwork):
+@register_network("prototypical")
+class PrototypicalNetwork(NetworkWithRule):
     """Scores are minus the squared Euclidean distances to the mean embeddings of the classes, times `scale`."""
 
-    def __init__(self, embedder: Mapping[str, Any], scale: float = 1.0) -> None:
+    def __init__(self, embedder: nn.Module, scale: float = 1.0) -> None:
         super().__init__(embedder)
         self.scale = positive("scale", scale)
 
@@ -32,27 +32,29 @@ class PrototypicalNetwork(RuledNetwork):
         return self.scale * (2 * queries @ means.mT - squares)
 
 
-@dataclass(frozen=True)
-class PrototypicalOptions:
-    """shot as in all episodes; scale of the squared distances, 1 in the paper."""
-
-    shot: int = 1
-    scale: float = 1.0
-
-
-@register("prototypical")
-class Prototypical(Episodic):
-    """Learns on episodes, in its paper of more classes than it will be asked about."""
-
-    Options: ClassVar[type] = PrototypicalOptions
-    settings: ClassVar[dict[str, Any]] = {"batch_classes": 20, "batch_size": 120}
-    presets: ClassVar[dict[str, dict[str, Any]]] = {
+@register(
+    "prototypical",
+    run_settings={"batch_classes": 20, "batch_size": 120},
+    presets={
         "omniglot": {"batch_classes": 60, "batch_size": 360, **HALVED},
-        "omniglot-5-shot": {"batch_classes": 60, "batch_size": 600, "options": ("shot=5",), **HALVED},
-        "mini-imagenet": {"batch_classes": 30, "batch_size": 480, "options": (MEAN,), **HALVED},
-        "mini-imagenet-5-shot": {"batch_classes": 20, "batch_size": 400, "options": ("shot=5", MEAN), **HALVED},
-    }
+        "omniglot-5-shot": {"batch_classes": 60, "batch_size": 600, "shot": 5, **HALVED},
+        "mini-imagenet": {"batch_classes": 30, "batch_size": 480, **MEAN, **HALVED},
+        "mini-imagenet-5-shot": {"batch_classes": 20, "batch_size": 400, "shot": 5, **MEAN, **HALVED},
+    },
+)
+class Prototypical(Episodic):
+    """Prototypical Networks (Snell et al., 2017): a class is the mean of its images.
 
-    @classmethod
-    def network(cls, given: Given) -> Description:
-        return {"name": "prototypical", "embedder": given.embedder, "scale": cls.options_in(given).scale}
+    Learns on episodes, in its paper of more classes than it will be asked about.
+
+    Args:
+        shot: labelled images a class of a training episode.
+        scale: of the squared distances, 1 in the paper.
+    """
+
+    def __init__(self, context: Context, *, shot: int = 1, scale: float = 1.0) -> None:
+        super().__init__(context, shot=shot)
+        self.scale = positive("scale", scale)
+
+    def network(self, embedder: nn.Module) -> nn.Module:
+        return build_around(embedder, "prototypical", scale=self.scale)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from rankshot.kernels import kernels_work
+from rankshot.preprocess import Preprocess
+from rankshot.schema import Between
+
+from .conv4_as_function import Statistics, conv4_as_function
+from .network import register
 
 SMALLEST = 16  # pixels of a side, of which four halvings leave one
 
@@ -29,6 +36,7 @@ class Conv4(nn.Sequential):
             raise ValueError(f"in_channels and filters must be 1 or more, got {in_channels} and {filters}")
         widths = [in_channels, filters, filters, filters, filters]
         super().__init__(*(Block(*pair) for pair in pairwise(widths)), nn.Flatten())
+        self.description = {"name": "conv4", "in_channels": in_channels, "filters": filters}
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
     def forward(self, images: Tensor) -> Tensor:
@@ -39,6 +47,18 @@ class Conv4(nn.Sequential):
         for part in self:
             values = part(values)
         return values
+
+    def as_function(
+        self, weights: Mapping[str, Tensor], images: Tensor, known: Statistics | None = None, *, derived_twice: bool = True
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """The embeddings by other weights than its own, and the statistics of every layer: see `conv4_as_function`."""
+        channels, (height, width) = weights["0.0.weight"].shape[1], images.shape[-2:]
+        if images.shape[-3] != channels:
+            raise ValueError(f"this network was made for images of {channels} channels, got {images.shape[-3]}")
+        if min(height, width) < SMALLEST:
+            raise ValueError(f"images must be of at least {SMALLEST}x{SMALLEST} pixels, got {height}x{width}")
+        eps = [norm.eps for norm in self.modules() if isinstance(norm, nn.BatchNorm2d)]
+        return conv4_as_function(weights, images, eps, known, derived_twice=derived_twice)
 
 
 class Block(nn.Sequential):
@@ -58,3 +78,13 @@ class Block(nn.Sequential):
         for part in self:
             values = part(values)
         return values
+
+
+@register("conv4")
+def conv4(preprocess: Preprocess, *, filters: Annotated[int, Between(1, 2048)] = 64) -> Conv4:
+    """The embedding network of the paper: four blocks of convolution, batch norm, pooling and ReLU.
+
+    Args:
+        filters: of each of its four layers.
+    """
+    return Conv4(preprocess.channels, filters)

@@ -15,6 +15,12 @@ class Mirrored(nn.Module):
     def __init__(self, network: nn.Module) -> None:
         super().__init__()
         self.network = network
+        if hasattr(network, "description"):
+            self.description = {**network.description, "mirror": True}  # type: ignore[dict-item]
+
+    @property
+    def wrapped(self) -> nn.Module:
+        return self.network
 
     def forward(self, images: Tensor) -> Tensor:
         """(B, C, H, W) -> (B, D)."""

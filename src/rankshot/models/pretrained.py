@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Required, TypedDict
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from rankshot.preprocess import Preprocess
-from rankshot.schema import Between, Length, checked, read_json
+from rankshot.schema import read_json
 from rankshot.tensors import read_tensors
 
-from .conv4 import Conv4
-from .mirrored import Mirrored
+from .network import NETWORKS, Description, assemble, build, embedder_in, usual_preprocess, wrap
 from .shipped import CONFIG as CONFIG
 from .shipped import folder_of, or_shipped
 
 WEIGHTS = "model.safetensors"
 # What may lie beside: the classes it has learned from, what was measured, thresholds at one example, the model card.
 CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
-NETWORKS: dict[str, type[nn.Module]] = {"conv4": Conv4}
-SYSTEMS = "rankshot.methods"  # whose networks are known once it is imported
-# What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
-OPTIONS: dict[Any, Any] = {
-    int: Annotated[int, Between(1, 2**14)],
-    float: Annotated[float, Between(-1e9, 1e9)],
-    str: Annotated[str, Length(1000)],
-    bool: bool,
-}
-
-
-class Network(TypedDict, total=False):
-    """What is built: a network by its name and the options of its constructor, perhaps around an embedding network."""
-
-    name: Required[Annotated[str, Length(100)]]
-    mirror: bool
-    embedder: Network
 
 
 class Images(TypedDict, total=False):
@@ -52,11 +32,11 @@ class Images(TypedDict, total=False):
 class Config(TypedDict, total=False):
     """config.json, as far as a network is concerned; the settings of its training may lie beside."""
 
-    model: Network
+    model: Description
     preprocess: Preprocess
     images: Images
-    data: str
-    init: str | None
+    data: Any
+    init: Any
 
 
 def read_config(folder: Path) -> Config:
@@ -65,37 +45,12 @@ def read_config(folder: Path) -> Config:
     return found
 
 
-def build(description: Mapping[str, Any]) -> nn.Module:
-    """A network from its description: {"name": "conv4", and what its constructor takes}; "mirror": true for `Mirrored`."""
-    options: dict[str, Any] = checked(dict(description), Network, "the description of a network")
-    name, mirror = options.pop("name"), options.pop("mirror", False)
-    if name not in NETWORKS:
-        import_module(SYSTEMS)
-    if name not in NETWORKS:
-        raise ValueError(f"unknown network {name!r}: there is {', '.join(map(repr, NETWORKS))}")
-    hints = typing.get_type_hints(NETWORKS[name].__init__)
-    for option in options.keys() & hints.keys():
-        options[option] = checked(options[option], OPTIONS.get(hints[option], Any), f"{option} of a network {name!r}")
-    try:
-        network = NETWORKS[name](**options)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"a network {name!r} cannot be made: {error}") from None
-    network.described = dict(description)  # type: ignore[assignment]  # for who saves it
-    return Mirrored(network) if mirror else network
-
-
 def described_in(folder: Path) -> dict[str, Any]:
     """What network lies in a folder."""
     description = read_config(folder).get("model")
     if description is None:
         raise ValueError(f"{folder / CONFIG} does not tell what network it is about: there is no object 'model' in it")
     return dict(description)
-
-
-def embedder_in(description: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Of the embedding network, which others are built around."""
-    embedder: Mapping[str, Any] = description.get("embedder", description)
-    return embedder
 
 
 def preprocess_in(folder: Path) -> Preprocess | None:
@@ -110,20 +65,50 @@ def preprocess_in(folder: Path) -> Preprocess | None:
         raise ValueError(f"{folder / CONFIG}: {error}") from None
 
 
-def from_pretrained(run: str | Path) -> nn.Module:
+def from_pretrained(run: str | Path, network: nn.Module | None = None) -> nn.Module:
     """The network of a run folder, or one that comes with the package by its name, such as "conv4-omniglot".
 
     Ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages.
+
+    Args:
+        run: folder or name.
+        network: a network of one's own, which the weights in the folder are for. One that is registered is not needed.
     """
     folder = folder_with_network(run)
     if not (folder / WEIGHTS).exists():
         raise FileNotFoundError(f"{folder} holds no network yet: a run keeps its first one at its first validation")
     description, stored = described_in(folder), read_tensors(folder / WEIGHTS)
+    if network is not None:
+        return _filled_own(network, description, stored, folder)
+    preprocess = preprocess_in(folder) or usual_preprocess(description)
+    check_known(description, folder)
     with torch.device("meta"):  # takes no memory: a description may promise more than the weights hold
-        check_fits(build(description).state_dict(), stored, folder / WEIGHTS)
-    model = build(description)
+        check_fits(assemble(description, preprocess).state_dict(), stored, folder / WEIGHTS)
+    model = build(description, preprocess)
     fill(model.state_dict(), stored, folder / WEIGHTS)
     return model.eval()
+
+
+def _filled_own(
+    network: nn.Module, description: Mapping[str, Any], stored: Mapping[str, Tensor], folder: Path
+) -> nn.Module:
+    """A network that was given, with the weights of a folder."""
+    preprocess = preprocess_in(folder) or usual_preprocess(description)
+    wrapped = network if hasattr(network, "embedding_dim") else wrap(network, preprocess=preprocess)
+    fill(wrapped.state_dict(), stored, folder / WEIGHTS)
+    wrapped.description = dict(description)  # type: ignore[assignment]
+    return wrapped.eval()
+
+
+def check_known(description: Mapping[str, Any], folder: Path) -> None:
+    """A folder can never make anybody import code: a network of somebody's own is given, or loaded, by who opens it."""
+    for each in (description, embedder_in(description)):
+        if each["name"] not in NETWORKS:
+            there = ", ".join(map(repr, NETWORKS))
+            raise ValueError(
+                f"{folder} holds a network {each['name']!r}, and there is {there}: load the file that registers it "
+                "(--load FILE, or rankshot.load_files), or give the network to from_pretrained(folder, network=…)"
+            )
 
 
 def folder_with_network(run: str | Path) -> Path:

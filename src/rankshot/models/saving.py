@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,13 +16,13 @@ from rankshot.schema import MOST_JSON
 from rankshot.tensors import write_tensors
 from rankshot.version import __version__
 
-from .conv4 import Conv4
-from .mirrored import Mirrored
 from .pretrained import CONFIG, WEIGHTS, preprocess_in, read_config
 
 MOST_WEIGHTS = 2**34  # bytes
-PLACES = ("data", "init")  # perhaps paths of somebody's machine, of which the last part is kept
-HERE = {"root": None, "device": "auto"}  # settings that say where a network was made, and what they become
+# Settings that are perhaps paths of somebody's machine, of which the last part is kept; and others that say where a network
+# was made, with what they become. Within their parts, and by themselves as earlier versions told them.
+PLACES = (("data",), ("init",), ("data", "name"), ("network", "init"))
+HERE = {("root",): None, ("device",): "auto", ("data", "root"): None, ("run", "device"): "auto"}
 
 
 def save_pretrained(network: nn.Module, folder: str | Path, preprocess: Preprocess | None = None) -> Path:
@@ -30,6 +31,7 @@ def save_pretrained(network: nn.Module, folder: str | Path, preprocess: Preproce
     preprocess   how pictures are made ready for it, which `Embedder` and `rankshot classify` then know
     """
     about: dict[str, Any] = {"rankshot": __version__, "model": description_of(network)}
+    preprocess = preprocess or getattr(network, "preprocess", None)
     if preprocess is not None:
         check_channels(network, preprocess)
         about["preprocess"] = preprocess.to_json()
@@ -66,21 +68,26 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], prepr
 
 def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run, without where things lie on somebody's machine."""
-    here = {name: value for name, value in HERE.items() if name in settings}
-    return {**settings, **here, **{name: Path(settings[name]).name for name in PLACES if settings.get(name)}}
+    told: dict[str, Any] = copy.deepcopy(dict(settings))
+    for *parts, name in (*HERE, *PLACES):
+        within = told
+        for part in parts:
+            within = within[part] if isinstance(within.get(part), dict) else {}
+        place = (*parts, name)
+        if place in HERE and name in within:
+            within[name] = HERE[place]
+        elif isinstance(within.get(name), str) and within[name]:
+            within[name] = Path(within[name]).name
+    return told
 
 
 def description_of(network: nn.Module) -> dict[str, Any]:
-    """What `build` makes such a network from."""
-    if isinstance(network, Mirrored):
-        return {**description_of(network.network), "mirror": True}
-    if isinstance(network, Conv4):
-        weight = network.state_dict()["0.0.weight"]
-        return {"name": "conv4", "in_channels": weight.shape[1], "filters": weight.shape[0]}
-    told = getattr(network, "described", None)
+    """What it is told by: see `network.build`."""
+    told = getattr(network, "description", None)
     if not isinstance(told, Mapping):
         raise ValueError(
-            f"{type(network).__name__} is no network that rankshot can build again: keep it in your own way, or export it"
+            f"{type(network).__name__} does not tell what it is: rankshot.wrap(network, preprocess=Preprocess(…)) makes a "
+            "network of one's own known"
         )
     return dict(told)
 

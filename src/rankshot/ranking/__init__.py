@@ -11,6 +11,7 @@ from .metrics import (
     ndcg,
     precision_at,
     reciprocal_rank,
+    register,
 )
 from .objectives import Objective, dlm, ssvm
 from .pool import relevance_of
@@ -29,6 +30,7 @@ __all__ = [
     "precision_at",
     "predicted_ranking",
     "reciprocal_rank",
+    "register",
     "relevance_of",
     "ssvm",
     "true_ranking",

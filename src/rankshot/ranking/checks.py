@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import real
-from rankshot.vectors import computable
+from rankshot.vectors import NotFinite, computable
 
 LARGEST_SETTING = 1e12  # of alpha, epsilon and 1 / epsilon: products with scores and counts stay finite in float32
 
@@ -40,7 +40,7 @@ def checked(scores: Tensor, relevance: Tensor, valid: Tensor | None) -> Inputs:
     if not bool((most <= largest_score(scores)) & (least >= -largest_score(scores))):  # written so that nan fails
         unfit = ~(inputs.scores.abs() <= largest_score(scores))
         query, item = (int(place) for place in unfit.nonzero()[0])
-        raise ValueError(
+        raise NotFinite(
             f"scores must be finite, and at most {largest_score(scores):.3g} in size so that sums do not overflow; "
             f"got {float(scores[query, item])} for query {query}, item {item} (`valid` can leave items out)"
         )

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import whole
+from rankshot.registry import Registry
 
 from .checks import checked
 from .sides import Sides, counting, predicted, split
@@ -143,7 +144,9 @@ def _precision_metric(cutoff: int) -> Metric:
     )
 
 
-METRICS = {metric.name: metric for metric in (AP, NDCG, AUC, RECIPROCAL_RANK)}
+BUILT_IN = {metric.name: metric for metric in (AP, NDCG, AUC, RECIPROCAL_RANK)}
+METRICS = Registry("metric")  # one's own: functions that return a Metric of that name
+register = METRICS.register
 
 
 def get_metric(metric: str | Metric) -> Metric:
@@ -152,14 +155,25 @@ def get_metric(metric: str | Metric) -> Metric:
         return metric
     if known := isinstance(metric, str) and _find(metric):
         return known
-    names = ", ".join(repr(name) for name in METRICS)
+    names = ", ".join(repr(name) for name in (*BUILT_IN, *METRICS))
     raise ValueError(f"unknown metric {metric!r}: use one of {names}, 'precision@K' with a number K, or a Metric")
 
 
 def _find(name: str) -> Metric | None:
     if found := re.fullmatch(r"precision@([0-9]{1,100})", name):
         return precision_metric(int(found[1]))
-    return METRICS.get(name)
+    if name in BUILT_IN or name not in METRICS:
+        return BUILT_IN.get(name)
+    return _made_by(METRICS[name].make, name)
+
+
+@functools.cache
+def _made_by(make: Callable[[], Metric], name: str) -> Metric:
+    """Once: a metric is known again as the same object."""
+    made = make()
+    if not isinstance(made, Metric) or made.name != name:
+        raise ValueError(f"the function that is registered as metric {name!r} must return a Metric of this name")
+    return made
 
 
 def loss_table(metric: str | Metric, n_relevant: int, n_irrelevant: int) -> Tensor:

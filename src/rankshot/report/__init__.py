@@ -3,7 +3,6 @@
 from .measured import (
     Measured,
     Protocol,
-    can_be_asked,
     measure,
     measure_untrained,
     names_of,
@@ -18,7 +17,6 @@ from .table import text_table
 __all__ = [
     "Measured",
     "Protocol",
-    "can_be_asked",
     "measure",
     "measure_untrained",
     "names_of",

@@ -16,20 +16,23 @@ from torch import nn
 from rankshot.data import ImageSet
 from rankshot.data import load as load_images
 from rankshot.data.loading import source_of
-from rankshot.data.store import NoClasses
 from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, summary, tasks_for
-from rankshot.fewshot.answerer import check_norm
+from rankshot.fewshot.answerer import check_batch_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG, EVALUATION, WEIGHTS, described_in, embedder_in
+from rankshot.models.network import embedder_in
+from rankshot.models.pretrained import CONFIG, EVALUATION, WEIGHTS, described_in, preprocess_in
 from rankshot.models.shipped import is_shipped, or_shipped
+from rankshot.preprocess import Preprocess
 from rankshot.schema import read_json
 from rankshot.tensors import read_notes
 from rankshot.training import TrainConfig
+from rankshot.training.assembly import Objects, network_and_method
 from rankshot.training.card import write_card
-from rankshot.training.loop import first_weights, given_for
+from rankshot.training.fitting import has_classes_to_measure
+from rankshot.training.parts import DataConfig
 from rankshot.training.run_folder import START, classes_of, is_run, read_metrics
 from rankshot.version import __version__
 
@@ -49,7 +52,7 @@ class Protocol:
     tasks: Sequence[Task]
     episodes: int
     seed: int
-    norm: str
+    batch_norm: str
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def protocol_for(
     root: str | None = None,
     episodes: int = 1000,
     seed: int = 0,
-    norm: str = "running",
+    batch_norm: str = "running",
 ) -> Protocol:
     """The same questions for several runs, on what they were trained on where `data` names nothing else.
 
@@ -84,7 +87,7 @@ def protocol_for(
     if ways is not None and not ways:
         raise ValueError("name at least one way")
     check_episodes(episodes)
-    check_norm(norm)
+    check_batch_norm(batch_norm)
     for folder in folders:
         if not is_run(folder):
             raise FileNotFoundError(f"{folder} is not a run: there is no {CONFIG} in it{or_shipped(folder)}")
@@ -93,59 +96,54 @@ def protocol_for(
             raise ValueError(f"{folder} does not tell what it has learned from: say what to measure on with --data")
     configs = [TrainConfig.from_json(folder / CONFIG) for folder in folders]
     chosen = replace(
-        configs[0],
-        data=data or _same("data", folders, configs),
+        configs[0].data,
+        name=data or _same("data", folders, configs),
         rotations=_same("rotations", folders, configs) if rotations is None else rotations,
-        root=root or configs[0].root,
+        root=root or configs[0].data.root,
     )
-    images = load_images(chosen.data, split, chosen.root)
+    images = load_images(chosen.name, split, chosen.root)
     if split in ("val", "test"):
         held_out = set(images.classes)
         for folder, config in zip(folders, configs, strict=True):
-            if config.data != chosen.data and not of_one_folder(config, chosen):
+            if config.data.name != chosen.name and not of_one_folder(config.data, chosen):
                 continue
-            if config.split == "trainval" and split == "val":
+            if config.data.split == "trainval" and split == "val":
                 raise ValueError(f"{folder} has learned from the validation classes: measure it on split 'test'")
             if seen := held_out.intersection(classes_of(folder) or ()):
                 raise ValueError(
                     f"{folder}, or what it began with, has learned from {min(seen)!r}: one of {len(seen)} classes that are "
-                    f"in split {split!r} of {chosen.data} now"
+                    f"in split {split!r} of {chosen.name} now"
                 )
     images = images.with_rotations() if chosen.rotations else images
     if ways is None:
         ways = sorted({min(way, len(images.classes)) for way in WAYS})
     if shots is None:
         shots = [shot for shot in SHOTS if shot < images.smallest_class] or SHOTS[:1]
-    return Protocol(chosen.data, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, norm)
+    return Protocol(
+        chosen.name, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, batch_norm
+    )
 
 
-def of_one_folder(one: TrainConfig, other: TrainConfig) -> bool:
+def of_one_folder(one: DataConfig, other: DataConfig) -> bool:
     """Whether the images are of the same folder of somebody's, perhaps as it was at different times."""
-    sources = [source_of(each.data, each.root) for each in (one, other)]
+    sources = [source_of(each.name, each.root) for each in (one, other)]
     return sources[0] is not None and sources[0] == sources[1]
 
 
 def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
     """What can be asked about classes that a run has not learned from: of test, else of validation; None: nothing can."""
     config = TrainConfig.from_json(folder / CONFIG)
-    for split in ("test",) if config.split == "trainval" else ("test", "val"):
-        if can_be_asked(config, split):
-            return protocol_for([folder], ways=None, shots=None, split=split, episodes=episodes, norm=config.norm)
+    for split in ("test",) if config.data.split == "trainval" else ("test", "val"):
+        if has_classes_to_measure(config, split):
+            return protocol_for(
+                [folder], ways=None, shots=None, split=split, episodes=episodes, batch_norm=config.validation.batch_norm
+            )
     return None
-
-
-def can_be_asked(config: TrainConfig, split: str) -> bool:
-    """Whether a split has classes to tell apart, with two images each at least."""
-    try:
-        images = load_images(config.data, split, config.root)
-    except NoClasses:
-        return False
-    return len(images.classes) * (4 if config.rotations else 1) >= 2 and images.smallest_class >= 2
 
 
 def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) -> Any:
     """The setting that all runs share."""
-    values = [getattr(each, name) for each in configs]
+    values = [each.flat()[name] for each in configs]
     if len(set(values)) > 1:
         told = ", ".join(f"{folder}: {value}" for folder, value in zip(folders, values, strict=True))
         raise ValueError(f"these runs were trained with different {name} ({told}): say what to measure on with --{name}")
@@ -154,7 +152,9 @@ def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) ->
 
 def names_of(folders: Sequence[Path]) -> list[str]:
     """What to call runs in a table: by their method where that tells them apart, else by their folder's name."""
-    methods = [folder.name if is_shipped(folder) else TrainConfig.from_json(folder / CONFIG).method for folder in folders]
+    methods = [
+        folder.name if is_shipped(folder) else TrainConfig.from_json(folder / CONFIG).method.name for folder in folders
+    ]
     for names in (methods, [folder.resolve().name for folder in folders]):
         if len(set(names)) == len(folders):
             return names
@@ -174,8 +174,8 @@ def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
 def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained") -> Measured:
     """The network of a run as it was before the first update."""
     config = TrainConfig.from_json(folder / CONFIG)
-    given = given_for(config, protocol.images.images.shape[1:], len(classes_of(folder) or ()) or 1)
-    model, _ = first_weights(config, given, folder / START)
+    pictures = preprocess_in(folder) or Preprocess(*protocol.images.images.shape[1:])
+    model, _ = network_and_method(config, pictures, len(classes_of(folder) or ()) or 1, Objects(), folder / START)
     return _measured(name, model, protocol, None)
 
 
@@ -186,7 +186,7 @@ def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | No
     tasks = [task for task in p.tasks if can_answer(model, task)]
     if not tasks:
         raise ValueError(f"{name} can answer none of {', '.join(map(str, p.tasks))}: ask for other ways")
-    return Measured(name, model, evaluate(model, p.images, tasks, p.episodes, p.seed, p.norm), folder)
+    return Measured(name, model, evaluate(model, p.images, tasks, p.episodes, p.seed, p.batch_norm), folder)
 
 
 def record(measured: Measured, protocol: Protocol) -> None:
@@ -204,7 +204,7 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "update": read_notes(measured.folder / WEIGHTS).get("update"),
         "episodes": protocol.episodes,
         "seed": protocol.seed,
-        "norm": "its own" if isinstance(measured.model, Answerer) else protocol.norm,
+        "norm": "its own" if isinstance(measured.model, Answerer) else protocol.batch_norm,
         "tasks": summary(measured.results),
         "commit": commit(),
         "hardware": hardware(),

@@ -48,7 +48,7 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
     lead = (
         f"Measured on the {protocol.split} split of {protocol.data}: {n_classes} classes, {seen}, "
         f"{n_images} images. {protocol.episodes} episodes a task (seed {protocol.seed}), batch norm by "
-        f"{'running averages' if protocol.norm == 'running' else 'the statistics of each batch'}."
+        f"{'running averages' if protocol.batch_norm == 'running' else 'the statistics of each batch'}."
     )
     sections = {
         "How good is it?": f"<div class=scroll>{html_table(columns)}</div><p class=note>Means with 95 % intervals. In "

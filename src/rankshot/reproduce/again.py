@@ -10,7 +10,7 @@ from typing import Any
 
 from rankshot.schema import read_json
 
-from .job import Run, perform
+from .job import Run, perform, settings_in
 from .tables import check_figures
 
 NOTHING = {"mean": nan}
@@ -45,7 +45,7 @@ def other_seeds(path: Path, record: dict[str, Any], kind: str) -> list[dict[str,
     """The records beside it that differ in nothing but their seed."""
 
     def but_for_the_seed(each: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in each["config"].items() if name != "seed"}
+        return {name: value for name, value in settings_in(each, path).items() if name != "seed"}
 
     found = []
     for each in sorted(path.parent.glob("*.json")):

@@ -27,12 +27,13 @@ def other_test_classes(images: ImageSet, remainder: int) -> ImageSet:
 def calibrate(folder: Path, root: str | None = None) -> OneShot:
     """On validation classes; on every second class of test where the run has learned from those of validation."""
     config = TrainConfig.from_json(folder / CONFIG)
-    if config.split == "train":
-        images, which = load(config.data, "val", root), f"validation classes of {config.data}"
+    name = config.data.name
+    if config.data.split == "train":
+        images, which = load(name, "val", root), f"validation classes of {name}"
     else:
-        images, which = load(config.data, "test", root), f"every second test class of {config.data}"
+        images, which = load(name, "test", root), f"every second test class of {name}"
         images = other_test_classes(images, 0)
-    images = images.with_rotations() if config.rotations else images
+    images = images.with_rotations() if config.data.rotations else images
     found = measured(embed_all(from_pretrained(folder), images), torch.from_numpy(np.asarray(images.labels)))
     about = {"classes": which, "way": WAY, "episodes": EPISODES, "seed": SEED}
     write_whole(folder / ONE_SHOT, json.dumps({**found._asdict(), "measured_on": about}, indent=1) + "\n")

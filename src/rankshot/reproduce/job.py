@@ -12,18 +12,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, pixels_for, summary, tasks_for
+from rankshot.fewshot import Answerer, Task, can_answer, evaluate, pixels_for, summary, tasks_for
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import Mirrored, from_pretrained
 from rankshot.schema import read_json
 from rankshot.training import TrainConfig, train
-from rankshot.training.loop import load, validation_tasks, where_to_train
-from rankshot.training.progress import Progress
-from rankshot.training.run_folder import MADE, read_metrics, standing_in
+from rankshot.training.assembly import load, where_to_train
+from rankshot.training.callbacks import Callback
+from rankshot.training.run_folder import MADE, read_metrics, status_of
+from rankshot.training.validation import validation_tasks
 from rankshot.version import __version__
 
 NORMS = ("running", "batch")
+GONE = ("noise", "dimensions")  # settings of early trials
 PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
 VALIDATION_EPISODES, VALIDATION_SEED = 300, 1000  # others than those by which a run chose the network to keep
 
@@ -53,29 +55,23 @@ class Run:
     both_norms: bool = True
 
 
-class Stopped(KeyboardInterrupt):
-    """Asked to stop in the middle of a run, which can go on from there."""
-
-
 def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> dict[str, Any]:
     """Train in `folder` (where a run that was stopped goes on), measure, and write the json.
 
     side_by_side   how many runs share the machine, which its speed depends on; with more than one this one is silent
     """
-    made = made_by(folder, run.config.updates, side_by_side)
-    standing = train(run.config, folder, resume=True, progress=Silent() if side_by_side > 1 else None)
-    if standing.update < run.config.updates:
-        raise Stopped(run.name)
+    made = made_by(folder, run.config.run.updates, side_by_side)
+    status = train(run.config, folder, resume=True, progress=Callback() if side_by_side > 1 else None)
     curve = [{"update": line["update"], **line["validation"]} for line in read_metrics(folder) if "validation" in line]
     model = from_pretrained(folder).to(where_to_train(run.config)[0])
     here = {"commit": commit(), "hardware": hardware()}
     record: dict[str, Any] = {
         "name": run.name,
-        "config": settings_of(run.config),
+        "config": run.config.changed(root=None, device="auto").to_json(),
         "questions": None if run.questions is None else asdict(run.questions),
-        "kept_update": standing.best_update if standing.best >= 0 else standing.update,
-        "training_seconds": round(standing.seconds, 2),
-        "updates_per_second": round(standing.update / standing.seconds, 1),
+        "kept_update": status.best_update if status.best >= 0 else status.update,
+        "training_seconds": round(status.seconds, 2),
+        "updates_per_second": round(status.update / status.seconds, 1),
         "curve": curve,
         "validation": on_validation(model, run) if curve and run.both_norms else None,
         "test": on_test(model, run),
@@ -95,7 +91,7 @@ def made_by(folder: Path, updates: int, side_by_side: int) -> list[dict[str, Any
     """Where, when and by which code the weights are made, part by part; kept with them, since they outlive their json."""
     path = folder / MADE
     parts: list[dict[str, Any]] = read_json(path, list[dict[str, Any]]) if path.exists() else []
-    done = standing_in(folder).update >= updates
+    done = status_of(folder).update >= updates
     here = {
         "side_by_side": side_by_side,
         "commit": commit(),
@@ -163,7 +159,7 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
 def run_in(path: Path) -> Run:
     """The run that a json tells about, to be run again."""
     record = read_json(path)
-    config = TrainConfig.from_settings(settings_in(record, path), path)
+    config = config_in(record, path)
     name = PurePosixPath(str(record.get("name", path.stem)))
     if name.is_absolute() or ".." in name.parts:
         raise ValueError(f"{path} is no record of a run: its name {str(name)!r} leads elsewhere")
@@ -188,23 +184,21 @@ def _whole_numbers(values: Any) -> bool:
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
-    """As json has them, without those that say where a run happened."""
-    content: dict[str, Any] = json.loads(json.dumps(config.to_json()))
+    """By their flat names, as json has them, without those that say where a run happened."""
+    content: dict[str, Any] = json.loads(json.dumps(config.flat()))
     return {name: value for name, value in content.items() if name not in PLACE}
 
 
 def settings_in(record: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Those of a record; an option that was not there yet counts as its default."""
+    """Those of a record, of this version's or an earlier one's; also such as no run has any more."""
+    config = record["config"] if isinstance(record.get("config"), dict) else {}
+    gone = {name: config[name] for name in GONE if name in config}
+    kept = {name: value for name, value in config.items() if name not in GONE}
+    return {**settings_of(config_in({**record, "config": kept} if gone else record, path)), **gone}
+
+
+def config_in(record: dict[str, Any], path: Path) -> TrainConfig:
+    """That of a record; a setting that was not there yet counts as its default."""
     if not isinstance(record.get("config"), dict):
         raise ValueError(f"{path} is no record of a run: there is no object 'config' in it")
-    return {**settings_of(TrainConfig()), **record["config"]}
-
-
-class Silent(Progress):
-    """Several runs at once would talk over one another."""
-
-    def said(self, text: str) -> None: ...
-
-    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None: ...
-
-    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None: ...
+    return TrainConfig.from_settings(record["config"], path)

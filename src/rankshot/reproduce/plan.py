@@ -11,7 +11,7 @@ A run's name is its place below results/:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from rankshot.training import TrainConfig
@@ -44,7 +44,7 @@ class Benchmark:
     best: Settings = field(default_factory=dict)
 
     def config(self, recipe: str, method: str, seed: int = 0, **settings: Any) -> TrainConfig:
-        return replace(self.base, method=method, seed=seed, **{**getattr(self, recipe)[method], **settings})
+        return self.base.changed(method=method, seed=seed, **{**getattr(self, recipe)[method], **settings})
 
 
 # The paper does not give CUB's settings: those of mini-ImageNet are taken. Smooth-AP is not in the paper: it takes what the
@@ -61,7 +61,7 @@ OMNIGLOT: Settings = {
         "alpha": 1.0,
         "epsilon": 0.0006,
         "smoothing": 0.01,
-        "wide": 0.3,
+        "coarse_weight": 0.3,
         "learning_rate": 0.004,
         "augment": ("crop",),
     },
@@ -70,21 +70,21 @@ OMNIGLOT: Settings = {
     "smooth-ap": {"temperature": 0.005, "learning_rate": 0.004, "augment": ("crop",)},
 }
 MINI_IMAGENET: Settings = {
-    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0},
+    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "coarse_weight": 1.0},
     "map-ssvm": {"alpha": 2.0},
     "siamese": {"learning_rate": 0.01},
     "smooth-ap": {"temperature": 0.01, "schedule": "step"},
 }
 CUB: Settings = {
-    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "wide": 1.0, "average": 0.999},
+    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "coarse_weight": 1.0, "average": 0.999},
     "map-ssvm": {"alpha": 3.0},
     "siamese": {"learning_rate": 0.01},
     "smooth-ap": {"temperature": 0.007, "average": 0.999},
 }
-SHARED = TrainConfig(batch_size=128, log_every=200, checkpoint_every=2000)
+SHARED = TrainConfig.of(batch_size=128, log_every=200, checkpoint_every=2000)
 BENCHMARKS = {
     "omniglot": Benchmark(
-        replace(SHARED, data="omniglot", rotations=True, batch_classes=16, updates=18_000),
+        SHARED.changed(data="omniglot", rotations=True, batch_classes=16, updates=18_000),
         Questions(episodes=1000),
         paper={method: {"split": "trainval", "validate_every": 0} for method in METHODS},
         best={
@@ -93,8 +93,7 @@ BENCHMARKS = {
         },
     ),
     "mini-imagenet": Benchmark(
-        replace(
-            SHARED,
+        SHARED.changed(
             data="mini-imagenet",
             batch_classes=8,
             validate_every=500,
@@ -109,7 +108,7 @@ BENCHMARKS = {
         },
     ),
     "cub": Benchmark(
-        replace(SHARED, data="cub", batch_classes=8, validate_every=500),
+        SHARED.changed(data="cub", batch_classes=8, validate_every=500),
         Questions(episodes=1000),
         paper=PHOTOGRAPHS,
         best={
@@ -147,7 +146,7 @@ def curves(name: str) -> list[Run]:
     return [
         Run(f"{name}/curves/{method}", benchmark.config("paper", method, **CURVE), None)
         for method in benchmark.paper
-        if benchmark.config("paper", method).split == "trainval"
+        if benchmark.config("paper", method).data.split == "trainval"
     ]
 
 

@@ -56,7 +56,7 @@ NAMES = {
     "smooth-ap": "Smooth-AP",
 }
 TITLES = {
-    **{method: NAMES[method] for method in ("map-dlm", "map-ssvm", "siamese", "smooth-ap")},
+    **{method: NAMES[method] for method in ("map-dlm", "map-ssvm", "siamese")},
     "nearest": "nearest neighbours",
     "matching": "Matching Networks",
     "matching-fce": "Matching Networks, FCE",
@@ -67,6 +67,7 @@ TITLES = {
     "nca": "NCA",
     "lmnn": "LMNN",
     "triplet": "triplets, semi-hard",
+    "smooth-ap": NAMES["smooth-ap"],
     "fast-ap": "FastAP",
     "supcon": "supervised contrastive",
     "baseline++": "Baseline++",

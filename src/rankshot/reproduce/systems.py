@@ -7,11 +7,11 @@ run that was made for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rankshot.methods import SYSTEMS, settings_for
+from rankshot.methods import settings_for
+from rankshot.methods.method import presets_of
 
 from .job import Run
 from .plan import BENCHMARKS, METHODS
@@ -42,7 +42,7 @@ FAR = 3.0  # points from the published figure: further away needs a reason
 
 def presets(name: str, method: str) -> dict[str, str]:
     """label -> preset of every run of a system: its first, and others for so many shots or classes."""
-    return {f"{method}{each.removeprefix(name)}": each for each in SYSTEMS[method].presets if each.startswith(name)}
+    return {f"{method}{each.removeprefix(name)}": each for each in presets_of(method) if each.startswith(name)}
 
 
 def labels(name: str, method: str) -> list[str]:
@@ -68,13 +68,13 @@ def systems(name: str) -> list[Run]:
     benchmark = BENCHMARKS[name]
     like = benchmark.paper["map-dlm"]
     runs = []
-    for method in SYSTEMS:
+    for method in TITLES:
         if method in METHODS:
             continue
         for label, preset in presets(name, method).items():
             held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
             settings: dict[str, Any] = {**settings_for(method, preset), **held}
-            config = replace(benchmark.base, **settings | FEWER.get(method, {}).get(preset, {}))
+            config = benchmark.base.changed(**settings | FEWER.get(method, {}).get(preset, {}))
             runs.append(Run(f"{name}/systems/{label}/0", config, benchmark.questions, both_norms=False))
     return runs
 
@@ -98,7 +98,7 @@ def updates_told(results: Path, name: str, method: str) -> str:
     """How long each run of a system was, and how long its authors' is where that is known; whose rate fell to 0."""
     told = []
     for label, preset in presets(name, method).items():
-        asked = SYSTEMS[method].presets[preset].get("updates")
+        asked = presets_of(method)[preset].get("updates")
         for config in (record["config"] for record in runs_of(results, name, label)):
             of = f" of {asked:,}" if asked else ""
             falls = ", at a rate that falls to 0" if config["schedule"] == "cosine" else ""
@@ -118,7 +118,7 @@ def far_from_published(name: str, method: str, here: Sequence[float | None]) -> 
 
 def systems_table(results: Path, name: str, norm: str) -> str | None:
     """Every system: as published, and here; then what a reader must know about it."""
-    rows = {method: row(results, name, method, norm) for method in SYSTEMS}
+    rows = {method: row(results, name, method, norm) for method in TITLES}
     there = {method: here for method, here in rows.items() if any(each is not None for each in here)}
     if not there:
         return None
@@ -133,6 +133,6 @@ def systems_table(results: Path, name: str, norm: str) -> str | None:
         notes.append(f"Updates of {TITLES[method]}, and its authors' where known: {updates_told(results, name, method)}.")
     if far := [each for method, here in there.items() for each in far_from_published(name, method, here)]:
         notes.append(f"More than {FAR:.0f} points from what is published: {', '.join(far)}.")
-    if missing := [label for method in SYSTEMS for label in labels(name, method) if not runs_of(results, name, label)]:
+    if missing := [label for method in TITLES for label in labels(name, method) if not runs_of(results, name, label)]:
         notes.append(f"Still to be run: {', '.join(missing)}.")
     return "\n\n".join([markdown(["", *COLUMNS[name]], body), " ".join(notes)])

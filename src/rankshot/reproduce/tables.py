@@ -12,7 +12,7 @@ from typing import Any
 from rankshot.schema import read_json
 from rankshot.training import TrainConfig
 
-from .job import NORMS, settings_of
+from .job import NORMS, settings_in, settings_of
 from .plan import BENCHMARKS, METHODS, RECIPES, SEEDS
 from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 
@@ -35,6 +35,7 @@ def records(results: Path, pattern: str) -> list[Record]:
         check_figures(path, each, "test")
         if UNMIRRORED in each:
             check_figures(path, each, UNMIRRORED)
+        each["config"] = settings_in(each, path)
     return list(found.values())
 
 
@@ -169,10 +170,12 @@ def trials_table(results: Path, name: str) -> str:
     found = records(results, f"trials/{name}/*")
     if not found:
         return "No trial yet."
-    usual = settings_of(BENCHMARKS[name].base if name in BENCHMARKS else TrainConfig(data=name))
+    base = BENCHMARKS[name].base if name in BENCHMARKS else TrainConfig.of(data=name)
+    usual = settings_of(base)
     hidden = {"updates", "log_every", "checkpoint_every", *(each for each in usual if each.startswith("validat"))}
     lines = []
     for record in found:
+        usual = {**settings_of(base.changed(method=record["config"]["method"])), "method": base.method.name}
         last = max(record["curve"], key=lambda point: list(point.values())[-1]["mean"])
         tasks = [task for task in last if task != "update"]
         told = [

@@ -6,7 +6,6 @@ What was tried before this list was written has its json too, under names of its
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ SHORT: dict[str, Trial] = {
     "mini-imagenet": {"updates": 8000, "validate_every": 2000, "validation_shots": (1,), "validation_episodes": 300},
     "cub": {"updates": 8000, "validate_every": 500, "validation_episodes": 300},
 }
+FILED = {"smoothing_samples": "samples", "coarse_weight": "wide"}  # how the files of trials call a setting
 BESIDE = ("validate_every", "validation_ways", "validation_shots", "validation_episodes", "log_every", "checkpoint_every")
 
 
@@ -49,14 +49,14 @@ FULL_LENGTH = [
 SMOOTH = {"epsilon": 0.0006, "smoothing": 0.01}
 TRIALS: dict[str, list[Trial]] = {
     "omniglot": [
-        dlm(**SMOOTH, learning_rate=0.004, wide=0.3),
-        dlm(**SMOOTH, learning_rate=0.004, wide=1.0),
-        dlm(epsilon=0.001, learning_rate=0.004, wide=0.1),
-        dlm(epsilon=0.001, learning_rate=0.004, wide=0.3),
-        dlm(**SMOOTH, learning_rate=0.004, wide=0.3, augment=("crop",)),
-        dlm(**SMOOTH, learning_rate=0.008, wide=0.3),
+        dlm(**SMOOTH, learning_rate=0.004, coarse_weight=0.3),
+        dlm(**SMOOTH, learning_rate=0.004, coarse_weight=1.0),
+        dlm(epsilon=0.001, learning_rate=0.004, coarse_weight=0.1),
+        dlm(epsilon=0.001, learning_rate=0.004, coarse_weight=0.3),
+        dlm(**SMOOTH, learning_rate=0.004, coarse_weight=0.3, augment=("crop",)),
+        dlm(**SMOOTH, learning_rate=0.008, coarse_weight=0.3),
         dlm(**SMOOTH, learning_rate=0.004, augment=("crop",)),
-        dlm(**SMOOTH, samples=32, learning_rate=0.004),
+        dlm(**SMOOTH, smoothing_samples=32, learning_rate=0.004),
         *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], learning_rate=[0.002, 0.004]),
         *grid("siamese", learning_rate=[0.003, 0.01, 0.03, 0.1]),
         *grid(
@@ -81,11 +81,11 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.003, 0.005], learning_rate=[0.004, 0.008], augment=[("crop",)], seed=[1]),
     ],
     "mini-imagenet": [
-        dlm(epsilon=0.003, augment=FLIP, wide=0.1),
-        dlm(epsilon=0.003, augment=FLIP, wide=0.3),
-        dlm(epsilon=0.003, augment=FLIP, wide=1.0),
-        dlm(epsilon=0.003, augment=CROP, wide=0.3),
-        dlm(epsilon=0.001, smoothing=0.02, samples=32, augment=FLIP, wide=0.3),
+        dlm(epsilon=0.003, augment=FLIP, coarse_weight=0.1),
+        dlm(epsilon=0.003, augment=FLIP, coarse_weight=0.3),
+        dlm(epsilon=0.003, augment=FLIP, coarse_weight=1.0),
+        dlm(epsilon=0.003, augment=CROP, coarse_weight=0.3),
+        dlm(epsilon=0.001, smoothing=0.02, smoothing_samples=32, augment=FLIP, coarse_weight=0.3),
         *grid("map-ssvm", alpha=[2.0, 3.0, 5.0], augment=[FLIP]),
         *grid("siamese", learning_rate=[0.001, 0.003, 0.01, 0.03], augment=[FLIP]),
         *grid(
@@ -102,7 +102,7 @@ TRIALS: dict[str, list[Trial]] = {
         dlm(alpha=3.0, augment=FLIP, schedule="step"),
         dlm(epsilon=0.003, augment=FLIP, schedule="step"),
         dlm(epsilon=0.003, augment=TURN),
-        dlm(epsilon=0.003, augment=TURN, wide=1.0),
+        dlm(epsilon=0.003, augment=TURN, coarse_weight=1.0),
         dlm(alpha=3.0, augment=TURN),
         dlm(epsilon=0.001, smoothing=0.02, augment=FLIP, mirror=True),
         dlm(epsilon=0.003, augment=TURN, mirror=True),
@@ -117,12 +117,12 @@ TRIALS: dict[str, list[Trial]] = {
         *({**trial, **FULL} for trial in FULL_LENGTH),
     ],
     "cub": [
-        dlm(epsilon=0.003, augment=ALL, wide=0.3),
-        dlm(epsilon=0.003, augment=ALL, wide=1.0),
-        dlm(epsilon=0.003, augment=ALL, wide=3.0),
-        dlm(epsilon=0.003, augment=ALL, wide=1.0, learning_rate=0.002),
-        dlm(epsilon=0.001, augment=ALL, wide=1.0),
-        dlm(epsilon=0.003, smoothing=0.02, samples=32, augment=ALL, wide=1.0),
+        dlm(epsilon=0.003, augment=ALL, coarse_weight=0.3),
+        dlm(epsilon=0.003, augment=ALL, coarse_weight=1.0),
+        dlm(epsilon=0.003, augment=ALL, coarse_weight=3.0),
+        dlm(epsilon=0.003, augment=ALL, coarse_weight=1.0, learning_rate=0.002),
+        dlm(epsilon=0.001, augment=ALL, coarse_weight=1.0),
+        dlm(epsilon=0.003, smoothing=0.02, smoothing_samples=32, augment=ALL, coarse_weight=1.0),
         dlm(alpha=3.0, augment=ALL, learning_rate=0.002),
         dlm(alpha=2.0, augment=ALL),
         dlm(alpha=3.0, augment=ALL, average=0.999),
@@ -133,14 +133,14 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.0005, 0.004], augment=[ALL]),
         *grid("smooth-ap", temperature=[0.005, 0.01], learning_rate=[0.002], augment=[CROP]),
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL], average=[0.999]),
-        dlm(epsilon=0.003, augment=ALL, wide=1.0, average=0.999),
-        dlm(epsilon=0.003, augment=(*ALL, "turn"), wide=1.0),
+        dlm(epsilon=0.003, augment=ALL, coarse_weight=1.0, average=0.999),
+        dlm(epsilon=0.003, augment=(*ALL, "turn"), coarse_weight=1.0),
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[(*ALL, "turn")], average=[0.999]),
         *grid("smooth-ap", temperature=[0.005], learning_rate=[0.001], augment=[ALL], average=[0.999]),
         *grid("smooth-ap", temperature=[0.007], learning_rate=[0.0005, 0.001], augment=[ALL], average=[0.999]),
-        dlm(epsilon=0.003, augment=ALL, wide=1.0, mirror=True),
+        dlm(epsilon=0.003, augment=ALL, coarse_weight=1.0, mirror=True),
         *grid("smooth-ap", temperature=[0.01], learning_rate=[0.001], augment=[ALL], average=[0.999], mirror=[True]),
-        dlm(epsilon=0.003, augment=ALL, wide=1.0, average=0.999, mirror=True),
+        dlm(epsilon=0.003, augment=ALL, coarse_weight=1.0, average=0.999, mirror=True),
         *grid("smooth-ap", temperature=[0.007], learning_rate=[0.001], augment=[ALL], average=[0.999], mirror=[True]),
     ],
 }
@@ -152,7 +152,7 @@ def trials(name: str, results: Path) -> list[Run]:
     tried = {essence(settings_in(read_json(path), path)): path.stem for path in sorted(folder.glob("*.json"))}
     runs = []
     for trial in TRIALS[name]:
-        config = replace(BENCHMARKS[name].base, **{"schedule": "cosine", **SHORT[name], **trial})
+        config = BENCHMARKS[name].base.changed(**{"schedule": "cosine", **SHORT[name], **trial})
         label = name_of(trial)
         if tried.get(essence(settings_of(config)), label) == label:
             runs.append(Run(f"trials/{name}/{label}", config, None, both_norms=False))
@@ -166,7 +166,7 @@ def name_of(trial: Trial) -> str:
     'smooth-ap_temperature-0.01_augment-flip-crop'
     """
     told = (
-        f"{key}-{'-'.join(value) if isinstance(value, tuple) else value}"
+        f"{FILED.get(key, key)}-{'-'.join(value) if isinstance(value, tuple) else value}"
         for key, value in trial.items()
         if key not in ("method", *BESIDE)
     )
@@ -177,9 +177,9 @@ def essence(settings: dict[str, Any]) -> str:
     """What makes a run that run; a learning rate that is left open is the method's."""
     kept = {name: value for name, value in settings.items() if name not in BESIDE}
     if kept.get("learning_rate") is None:
-        kept["learning_rate"] = TrainConfig(method=kept["method"]).first_learning_rate
+        kept["learning_rate"] = TrainConfig.of(method=kept["method"]).first_learning_rate
     if not kept.get("smoothing"):
-        kept.pop("samples", None)
-    if not kept.get("wide"):
-        kept.pop("wide_alpha", None)
+        kept.pop("smoothing_samples", None)
+    if not kept.get("coarse_weight"):
+        kept.pop("coarse_alpha", None)
     return repr(sorted(kept.items()))

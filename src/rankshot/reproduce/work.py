@@ -17,8 +17,9 @@ import torch
 
 from rankshot.limits import real, whole
 from rankshot.terminal import say
+from rankshot.training.stopping import Interrupted
 
-from .job import Run, Stopped, perform, result_of
+from .job import Run, perform, result_of
 
 MOST_JOBS, MOST_SECONDS = 256, 1e9
 
@@ -115,7 +116,7 @@ def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs
         began = time.time()
         try:
             perform(run, folders / run.name, results, side_by_side=jobs)
-        except Stopped:
+        except Interrupted:
             if jobs == 1:
                 raise
             return

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Required, TypedDict
 
-from torch import nn
-
 from rankshot.data.loading import TERMS
-from rankshot.fewshot import Answerer, Ruling
+from rankshot.fewshot import Answerer, HasRule
 from rankshot.files import write_whole
-from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, NETWORKS, WEIGHTS, described_in, embedder_in
+from rankshot.models.network import embedder_in, is_network
+from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, WEIGHTS, described_in
 from rankshot.models.saving import without_places
 from rankshot.models.shipped import folder_of
 from rankshot.schema import parsed, read_json
@@ -56,7 +55,7 @@ INPUTS = {
     "mini-imagenet": "Photographs of 84x84 pixels, in colour.",
     "cub": "Photographs of 64x64 pixels, in colour, cut to the bird.",
 }
-OF_SOMEBODY = "Images of the person who trained it; whoever passes the weights on answers for them"
+OWN_IMAGES = "Images of the person who trained it; whoever passes the weights on answers for them"
 EMBEDS = (
     "An embedding network: images of one class come out near each other, also of classes that it has never seen.",
     "embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); compare them by their cosine",
@@ -101,24 +100,24 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         how = f"{tested['episodes']} episodes a task, batch norm by {tested['norm']} statistics, {tested['date']}"
         measured += f"\n## On {tested['split']} classes of {tested['data']}\n\n{how}\n\n{_table(tested['tasks'])}\n"
     embedder = embedder_in(network)
-    kind = NETWORKS.get(network["name"], nn.Module)
-    what, use = ANSWERS if issubclass(kind, Answerer) else RULES if issubclass(kind, Ruling) else EMBEDS
+    kind = network["name"]
+    what, use = ANSWERS if is_network(kind, Answerer) else RULES if is_network(kind, HasRule) else EMBEDS
     if embedder.get("mirror"):
         what += " It embeds an image as the mean of what it makes of it and of its mirror image."
-    shown = without_places(config.to_json())
+    shown = without_places(config.flat())
     text = TEXT.format(
         name=network["name"],
         place=place,
         what=what,
         use=use.format(channels=embedder.get("in_channels", "C")),
         data=shown["data"],
-        method=config.method,
-        updates=config.updates,
+        method=config.method.name,
+        updates=config.run.updates,
         update=notes.get("update", "some"),
         version=notes.get("rankshot", __version__),
-        which="the best by validation so far" if config.validate_every else "the last",
+        which="the best by validation so far" if config.validation.every else "the last",
         measured=measured,
-        images=INPUTS.get(config.data, "Images as those that it was trained on: colours, size and background count."),
+        images=INPUTS.get(config.data.name, "Images as those that it was trained on: colours, size and background count."),
         terms=terms_of(config),
         settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in shown.items()),
     )
@@ -129,13 +128,13 @@ def terms_of(config: TrainConfig) -> str:
     """Of all that a network has learned from, also before this run."""
     told, began_with = "", set[str]()
     while True:
-        told += TERMS.get(config.data, OF_SOMEBODY)
-        if config.init is None or config.init in began_with:
+        told += TERMS.get(config.data.name, OWN_IMAGES)
+        if config.network.init is None or config.network.init in began_with:
             return told
-        began_with.add(config.init)
-        told += f". It began with the weights of {Path(config.init).name}"
+        began_with.add(config.network.init)
+        told += f". It began with the weights of {Path(config.network.init).name}"
         try:
-            place = folder_of(config.init) / CONFIG
+            place = folder_of(config.network.init) / CONFIG
             config = TrainConfig.from_json(place)
             knows = "data" in read_json(place)
         except (OSError, ValueError):

@@ -8,187 +8,228 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from rankshot import data, fewshot, ranking
-from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS, check_augmentations
-from rankshot.data.loading import own_source
-from rankshot.data.store import NoClasses
-from rankshot.methods import Given, Method, system
-from rankshot.models import Conv4
-from rankshot.models.pretrained import build, fill, from_pretrained
-from rankshot.models.shipped import folder_of, full_name
+from rankshot import fewshot, ranking
+from rankshot.data import ImageSet
+from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS
+from rankshot.methods import Method
+from rankshot.models.network import preprocess_of
+from rankshot.models.shipped import folder_of
 from rankshot.randomness import generator_for
-from rankshot.tensors import read_tensors, write_tensors
-from rankshot.vectors import unit_vectors
+from rankshot.tensors import write_tensors
+from rankshot.vectors import NotFinite, unit_vectors
 
 from . import run_folder
+from .assembly import (
+    Images,
+    Objects,
+    check_apart,
+    described,
+    images_for,
+    network_and_method,
+    on_device,
+    where_to_train,
+)
+from .callbacks import Callback, Everybody, loggers_for
+from .clock import Clock
 from .config import TrainConfig
-from .progress import Progress, in_words, progress_for
-from .run_folder import Standing
-from .state import Average, adam, live_tensors, set_learning_rate
+from .optimiser import freeze, make_optimiser, set_learning_rate
+from .progress import in_words, progress_for
+from .run_folder import RunStatus
+from .state import Average, live_tensors
 from .step import GraphedStep, Step, repeatable, seconds_an_update
-from .stopping import stop_signals
+from .stopping import Interrupted, stop_signals
+from .validation import Validator
 
-WAYS = (5, 20)  # of validation, where the config leaves it open
 MOST_CLASSES = 2**13  # that have a random number of their own
 
 
-def train(config: TrainConfig, folder: str | Path, *, resume: bool = False, progress: Progress | None = None) -> Standing:
+def train(
+    config: TrainConfig,
+    folder: str | Path,
+    *,
+    resume: bool = False,
+    network: nn.Module | None = None,
+    method: Method | Any | None = None,
+    loss: Any | None = None,
+    train_set: ImageSet | None = None,
+    val_set: ImageSet | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: Callback | None = None,
+) -> RunStatus:
     """Train into a new folder, or with `resume` go on with the run that is there; returns how far it came.
 
-    It comes less far than `config.updates` only when it is asked to stop (Ctrl-C, SIGTERM), and leaves a checkpoint then.
-    `progress` is told what happens; without one, a bar or lines are shown.
+    Asked to stop (Ctrl-C, SIGTERM), it leaves a checkpoint and raises `KeyboardInterrupt`.
+
+    Args:
+        config: every setting; `TrainConfig.of` makes one by the names of the command line.
+        folder: of the run.
+        resume: go on where the last checkpoint stands.
+        network: an embedding network in place of the config's, with its weights: one that is wrapped (`rankshot.wrap`).
+        method: a `Method`, or what makes one of a `Context`, in place of the config's.
+        loss: loss(embeddings, labels) -> scalar, in place of a method.
+        train_set: images to learn from, in place of the config's data.
+        val_set: images of other classes to validate on.
+        callbacks: told what happens.
+        progress: shown to a person. None: a bar, or lines; `Callback()` is silent.
     """
-    config.check()
-    folder, config = Path(folder), replace(config, init=full_name(config.init))
+    folder, objects = Path(folder), Objects(network, method, loss, train_set, val_set)
+    config = objects.named_in(config)
+    loggers = loggers_for(config.run.loggers)
     device, precision = where_to_train(config)
-    seen = data.load(config.data, config.split, config.root)
-    images = seen.with_rotations() if config.rotations else seen
-    try:
-        held_out = load(config, "val") if config.validate_every else None
-    except NoClasses as error:
-        raise ValueError(f"{error}: to train without validation, set validate_every to 0") from None
-    pixels, labels = on_device(images, device)
-    held_out_pixels = None if held_out is None else on_device(held_out, device)[0]
-    check_augmentations(config.augment, images.images.shape[1:])
-    given = given_for(config, images.images.shape[1:], len(images.classes))
+    images = images_for(config, objects)
+    check_apart(config.data.name, folder, config.data.root)
     goes_on = resume and run_folder.has_checkpoint(folder)  # which has all weights
-    preprocess = data.preprocess_of(config.data, config.root)
-    check_apart(config.data, folder, config.root)
-    start = folder / run_folder.START  # its first weights, whatever has become of where they came from
-    model, method = first_weights(replace(config, init=None) if goes_on else config, given, start)
-    try:
-        sampler = method.sampler(labels, given, config.seed)
-    except ValueError as error:
-        raise ValueError(f"{error} (batch_classes is {config.batch_classes}, batch_size {config.batch_size})") from None
-    model, method = model.to(device).train(), method.to(device)
-    method.precision = precision
-    if not method.mixed and config.precision == "bfloat16":
-        raise ValueError(f"{config.method} computes in float32 alone: set precision to 'auto' or 'float32'")
-    tasks = validation_tasks(config, held_out, model, getattr(method, "shot", None))
-    decisive = method.decisive(tasks)
-    optimiser = adam(model, method, config.first_learning_rate, device)
-    average = Average(model, config.average) if config.average else None
-    tensors = live_tensors(model, method, optimiser, average)
+    start = folder / run_folder.START
+    begins = replace(config, network=replace(config.network, init=None)) if goes_on else config
+    model, learner = network_and_method(begins, images.preprocess, len(images.train.classes), objects, start)
+    if not learner.mixed and config.run.precision == "bfloat16":
+        raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
+    learner.precision = precision
+    model, learner = model.to(device).train(), learner.to(device)
+    freeze(model, config.network.frozen)
+    pixels, labels = on_device(images.train, device)
+    sampler = sampler_for(learner, labels, config)
+    held_out = None if images.held_out is None else on_device(images.held_out, device)[0]
+    validator = Validator(config, model, learner, images.held_out, held_out)
+    optimiser = make_optimiser(config.optimiser, model, learner, config.first_learning_rate, device)
+    average = Average(model, config.optimiser.average) if config.optimiser.average else None
+    tensors = live_tensors(model, learner, optimiser, average)
 
-    with run_folder.kept_alone(folder), stop_signals() as stop, repeatable():
-        learned = [*seen.classes]
-        if config.init is not None:  # what those weights have learned from is not unseen either
-            is_there = resume and run_folder.is_run(folder)
-            before = run_folder.classes_of(folder if is_there else folder_of(config.init)) or []
-            learned = list(dict.fromkeys([*learned, *before]))
-            if held_out is not None and set(before) & set(held_out.classes):
-                warnings.warn(
-                    f"{config.init} has learned from some of the validation classes: they flatter it", stacklevel=2
-                )
-        run_folder.begin(folder, config, type(method).network(given), learned, preprocess, resume=resume)
-        if config.init is not None and not goes_on and not start.is_file():
+    with run_folder.only_process_in(folder), stop_signals() as stop, repeatable():
+        classes = classes_learned(config, folder, images, resume=resume)
+        run_folder.begin(folder, config, described(model), classes, preprocess_of(model), resume=resume)
+        if not goes_on and not start.is_file() and (config.network.init is not None or network is not None):
             write_tensors(start, model.state_dict(), {})
-        standing = run_folder.load_state(folder, tensors)
+        status = run_folder.load_state(folder, tensors)
         with (
-            run_folder.metrics_after(folder, standing.update if standing.has_begun else -1) as metrics,
-            progress_for(f"{config.data} {config.method}", config.updates, standing.update, progress) as progress,
+            run_folder.metrics_after(folder, status.update if status.has_begun else -1) as metrics,
+            progress_for(f"{config.data.name} {config.method.name}", config.run.updates, status.update, progress) as shown,
         ):
+            everybody = Everybody([shown, *loggers, *callbacks])
+            everybody.started(folder, config.flat())
+            clock = Clock(status)
             threads = torch.get_num_threads()
-            if standing.update == 0:
-                run_folder.save_state(folder, tensors, standing)  # there is always something to go on from
-            elif standing.threads != threads and device.type == "cpu":
-                progress.said(f"began with {standing.threads} threads, goes on with {threads}: last bits may differ")
-            standing = replace(standing, threads=threads)
-            began = time.perf_counter() - standing.seconds
+            if status.update == 0:
+                run_folder.save_state(folder, tensors, status)  # there is always something to go on from
+            elif status.threads != threads and device.type == "cpu":
+                everybody.said(f"began with {status.threads} threads, goes on with {threads}: last bits may differ")
+            status = replace(status, threads=threads)
 
-            def validate(done: int, candidate: dict[str, Tensor]) -> Standing:
-                """Measure a network, and keep it if it is the best."""
-                nonlocal began
-                assert held_out is not None
-                pause = time.perf_counter()
-                with loaded_with(model, candidate) if average else nullcontext():
-                    results = fewshot.evaluate(
-                        model, held_out, tasks, config.validation_episodes, config.seed, config.norm, held_out_pixels
-                    )
-                judged, means = results[decisive].mean, fewshot.summary(results)
-                is_best = judged > standing.best
-                if is_best:
-                    run_folder.save_model(folder, candidate, done, means)
-                metrics.write({"update": done, "validation": means, "best": is_best})
-                progress.validated(done, results, is_best)
-                began += time.perf_counter() - pause  # updates a second are those of training
-                return replace(standing, best=judged, best_update=done) if is_best else standing
+            def validated(status: RunStatus) -> RunStatus:
+                """Measure the network, and keep it if it is the best."""
+                with clock.paused():
+                    weights = None if average is None or status.update == 0 else average.after(status.update)
+                    results, judged = validator.measure(weights)
+                    means, is_best = fewshot.summary(results), judged > status.best
+                    if is_best:
+                        run_folder.save_model(folder, weights or model.state_dict(), status.update, means)
+                    metrics.write({"update": status.update, "validation": means, "best": is_best})
+                    everybody.validated(status.update, results, is_best)
+                return replace(status, best=judged, best_update=status.update) if is_best else status
 
             pause = None
-            if config.init is not None and tasks and not standing.has_begun:
-                progress.said(f"measuring {config.init} on the validation classes")
+            if config.network.init is not None and validator.tasks and not status.has_begun:
+                everybody.said(f"measuring {config.network.init} on the validation classes")
                 asked = time.perf_counter()
-                standing = validate(0, model.state_dict())  # what it begins with may stay the best
+                status = validated(status)  # what it begins with may stay the best
                 pause = time.perf_counter() - asked
                 metrics.wait_for_disk()
-                run_folder.save_state(folder, tensors, standing)
+                run_folder.save_state(folder, tensors, status)
 
-            eager = Step(model, method, optimiser, pixels, labels, config.augment, average)
+            is_over = status.update >= config.run.updates or is_out_of_patience(config, status)
+            eager = Step(model, learner, optimiser, pixels, labels, config.data.augment, average, config.optimiser.clip)
             step: Step | GraphedStep = eager
-            if device.type == "cuda" and standing.update < config.updates:
-                step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, labels[sampler.draw(0)]))
-            if standing.update < config.updates:
-                first = sampler.draw(standing.update)
-                with suppress(ValueError):  # a loss that finds its batch not finite says so again, in its turn
-                    each = seconds_an_update(step, tensors, first, noise(config, standing.update, labels[first]))
-                    progress.said(ahead(config, standing.update, each, pause, len(tasks)))
-            began, logged = time.perf_counter() - standing.seconds, standing
-            for update in range(standing.update, config.updates):
+            if not is_over:
+                if device.type == "cuda" and config.run.cuda_graph:
+                    step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, labels[sampler.draw(0)]))
+                first = sampler.draw(status.update)
+                with suppress(NotFinite):  # it says so again, in its turn
+                    each = seconds_an_update(step, tensors, first, noise(config, status.update, labels[first]))
+                    everybody.said(ahead(config, status.update, each, pause, len(validator.tasks)))
+            clock.start()
+            logged = status
+            for update in () if is_over else range(status.update, config.run.updates):
                 set_learning_rate(optimiser, config.learning_rate_at(update))
                 indices = sampler.draw(update)
                 try:
                     value, embeddings = step(indices, noise(config, update, labels[indices]))
-                except ValueError as error:  # the loss looks at its batch, and has found it not finite
-                    raise broken_down(update, str(error), folder) from None
+                except NotFinite as error:
+                    raise diverged(update, str(error), folder) from None
 
                 done, stops = update + 1, stop.is_set()
-                is_last = done == config.updates
-                logs = is_last or done % config.log_every == 0
-                validates = bool(tasks) and (is_last or done % config.validate_every == 0)
-                saves = is_last or stops or done % config.checkpoint_every == 0
+                is_last = done == config.run.updates or clock.is_past(config.run.minutes)
+                logs = is_last or done % config.run.log_every == 0
+                validates = bool(validator.tasks) and (is_last or done % config.validation.every == 0)
+                saves = is_last or stops or done % config.run.checkpoint_every == 0
                 if not (logs or validates or saves):
                     continue
 
                 # To look at numbers makes a GPU wait, so it happens now and then, and always before anything is written.
                 if not value.isfinite():
-                    raise broken_down(update, f"the loss is {value.item()}", folder)
+                    raise diverged(update, f"the loss is {value.item()}", folder)
                 if not all_finite(tensors):
-                    raise broken_down(update, "the weights are no longer finite", folder)
-                seconds = time.perf_counter() - began
-                standing = replace(standing, update=done, seconds=seconds)
+                    raise diverged(update, "the weights are no longer finite", folder)
+                status = replace(status, update=done, seconds=clock.training, total_seconds=clock.total)
                 if logs:
                     batch_map = mean_average_precision(embeddings, labels[indices])
-                    told = {"update": done, "loss": value.item(), "batch_map": None if isnan(batch_map) else batch_map}
-                    metrics.write({**told, "learning_rate": config.learning_rate_at(update), "seconds": round(seconds, 3)})
-                    per_second = (done - logged.update) / (seconds - logged.seconds)
-                    progress.updated(done, value.item(), batch_map, per_second)
-                    logged = standing
+                    line = {"update": done, "loss": value.item(), "batch_map": None if isnan(batch_map) else batch_map}
+                    rate = config.learning_rate_at(update)
+                    metrics.write({**line, "learning_rate": rate, "seconds": round(status.seconds, 3)})
+                    per_second = (done - logged.update) / (status.seconds - logged.seconds)
+                    everybody.updated(done, value.item(), batch_map, per_second)
+                    logged = status
                 if validates:
-                    standing = validate(done, kept(model, average, done))
-                if saves:
-                    if not tasks:
-                        run_folder.save_model(folder, kept(model, average, done), done, {})
+                    status = validated(status)
+                    is_last = is_last or is_out_of_patience(config, status)
+                if saves or is_last:
+                    if not validator.tasks:
+                        kept = model.state_dict() if average is None else average.after(done)
+                        run_folder.save_model(folder, kept, done, {})
                     metrics.wait_for_disk()  # first: a checkpoint counts on the lines before it
-                    run_folder.save_state(folder, tensors, standing)
-                if stops:
+                    run_folder.save_state(folder, tensors, status)
+                if stops or is_last:
                     break
-    return standing
+            everybody.ended(status.update)
+    if stop.is_set() and status.update < config.run.updates:
+        raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
+    return status
 
 
-def check_apart(name: str, folder: Path, root: str | None) -> None:
-    """A run within the images that it learns from would be one of their classes."""
-    source = own_source(name, root)
-    if source is not None and source.is_dir() and folder.resolve().is_relative_to(source.resolve()):
-        raise ValueError(f"{folder} lies within the images of {name}: name a folder elsewhere with --run")
+def sampler_for(method: Method, labels: Tensor, config: TrainConfig) -> Any:
+    try:
+        return method.sampler(labels, config.run.seed)
+    except ValueError as error:
+        asked = f"(batch_classes is {config.batch.classes}, batch_size {config.batch.size})"
+        raise ValueError(f"{error} {asked}") from None
+
+
+def classes_learned(config: TrainConfig, folder: Path, images: Images, *, resume: bool) -> list[str]:
+    """All that the network has learned from, also before this run: none of it is unseen."""
+    learned, init = [*images.seen.classes], config.network.init
+    if init is None:
+        return learned
+    is_there = resume and run_folder.is_run(folder)
+    before = run_folder.classes_of(folder if is_there else folder_of(init)) or []
+    if images.held_out is not None and set(before) & set(images.held_out.classes):
+        warnings.warn(f"{init} has learned from some of the validation classes: they flatter it", stacklevel=3)
+    return list(dict.fromkeys([*learned, *before]))
+
+
+def is_out_of_patience(config: TrainConfig, status: RunStatus) -> bool:
+    """Whether so many validations have found nothing better."""
+    if config.validation.patience is None or status.best < 0:
+        return False
+    return status.update - status.best_update >= config.validation.patience * config.validation.every
 
 
 def ahead(config: TrainConfig, done: int, each: float, pause: float | None, tasks: int) -> str:
@@ -197,15 +238,16 @@ def ahead(config: TrainConfig, done: int, each: float, pause: float | None, task
     each    seconds of an update
     pause   seconds of a validation, where one was made already
     """
-    updates = config.updates - done
+    updates = config.run.updates - done
     told = f"{updates:,} update{'s' * (updates != 1)} of {seconds_told(each)}"
+    limit = "" if config.run.minutes is None else f"; it ends after {config.run.minutes:g} minutes at the latest"
     if not tasks:
-        return f"about {in_words(updates * each)}: {told}"
-    count = -(-config.updates // config.validate_every) - done // config.validate_every
+        return f"about {in_words(updates * each)}: {told}{limit}"
+    count = -(-config.run.updates // config.validation.every) - done // config.validation.every
     validations = f"{count:,} validation{'s' * (count != 1)}"
     if pause is None:
-        return f"about {in_words(updates * each)}, and {validations}: {told}"
-    return f"about {in_words(updates * each + count * pause)}: {told}, {validations} of {seconds_told(pause)}"
+        return f"about {in_words(updates * each)}, and {validations}: {told}{limit}"
+    return f"about {in_words(updates * each + count * pause)}: {told}, {validations} of {seconds_told(pause)}{limit}"
 
 
 def seconds_told(seconds: float) -> str:
@@ -216,128 +258,23 @@ class Diverged(ValueError):
     """Training has come to numbers that are none."""
 
 
-def broken_down(update: int, how: str, folder: Path) -> Diverged:
+def diverged(update: int, how: str, folder: Path) -> Diverged:
     return Diverged(
         f"training broke down at update {update + 1}: {how}. The checkpoint before it is intact in {folder}. A lower "
         f"learning rate may help: rankshot train --config {folder / 'config.json'} --learning-rate …"
     )
 
 
-def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:
-    """The device, and what the network computes in there."""
-    has_gpu = torch.cuda.is_available()
-    if config.device == "cuda" and not has_gpu:
-        raise ValueError("device is 'cuda', but torch finds no CUDA device here: use 'cpu' or 'auto'")
-    device = torch.device("cuda" if has_gpu and config.device != "cpu" else "cpu")
-    by_itself = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
-    precision: torch.dtype = getattr(torch, by_itself if config.precision == "auto" else config.precision)
-    return device, precision
-
-
-def load(config: TrainConfig, split: str) -> data.ImageSet:
-    """One split of the config's data set."""
-    images = data.load(config.data, split, config.root)
-    return images.with_rotations() if config.rotations else images
-
-
-def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Images as uint8, and labels. On a CPU the images stay where they are."""
-    return images.pixels().to(device), torch.from_numpy(images.labels).to(device)
-
-
-def validation_tasks(
-    config: TrainConfig, images: data.ImageSet | None, model: object = None, shot: int | None = None
-) -> list[fewshot.Task]:
-    """Classification and retrieval of every way, as far as the model can answer; also by the shots that it learns with."""
-    if images is None:
-        return []
-    if len(images.classes) < 2:
-        raise ValueError(
-            f"{config.data} has a single validation class: to train without validation, set validate_every to 0"
-        )
-    most = min(len(images.classes), getattr(model, "most_ways", len(images.classes)))
-    ways = config.validation_ways or {min(way, most) for way in WAYS}
-    learned = (
-        {shot} if shot is not None and shot < min(fewshot.Classification.per_class, images.smallest_class) else set[int]()
-    )
-    tasks = fewshot.tasks_for(images, ways, sorted({*config.validation_shots, *learned}))
-    if not any(fewshot.can_answer(model, task) for task in tasks):
-        raise ValueError(f"validation_ways {ways}: this network was made for tasks of up to {most} classes")
-    return [task for task in tasks if fewshot.can_answer(model, task)]
-
-
-def given_for(config: TrainConfig, shape: tuple[int, ...], classes: int) -> Given:
-    """What a method is made for, with images of this shape (C, H, W) and so many classes to learn from."""
-    embedder = {
-        "name": "conv4",
-        "in_channels": shape[0],
-        "filters": config.filters,
-        **({"mirror": True} if config.mirror else {}),
-    }
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        dimensions = build(embedder).eval()(torch.zeros(1, *shape)).shape[1]
-    return Given(embedder, dimensions, classes, config.batch_classes, config.batch_size, config.to_json())
-
-
-def first_weights(config: TrainConfig, given: Given, start: Path) -> tuple[nn.Module, Method]:
-    """The network and how it learns as the seed has them, whatever torch's global generator has been through; with `init`
-    as the run keeps them in `start`, or for a new run as they are there."""
-    chosen = system(config.method)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(generator_for(config.seed, "weights").initial_seed())
-        model, method = build(chosen.network(given)), chosen(given)
-    if chosen.learn is Method.learn and not callable(getattr(method, "loss", None)):
-        raise ValueError(f"the method {config.method!r} has no loss: give its class a `loss(embeddings, labels)`")
-    if config.init is not None and start.is_file():
-        fill(model.state_dict(), read_tensors(start), start)
-    elif config.init is not None:
-        begin_with(model, config.init)
-    return model, method
-
-
-def begin_with(model: nn.Module, init: str) -> None:
-    """The weights of another network's Conv4, into this one's."""
-    ours, theirs = (
-        next((each.state_dict() for each in network.modules() if isinstance(each, Conv4)), None)
-        for network in (model, from_pretrained(init))
-    )
-    if ours is None or theirs is None:
-        raise ValueError(f"{init} cannot be begun with: only a Conv4 can, with another")
-    (filters, channels), (wanted, given) = (each["0.0.weight"].shape[:2] for each in (theirs, ours))
-    if (filters, channels) != (wanted, given):
-        raise ValueError(
-            f"{init} has {filters} filters and sees images of {channels} channels: this network has {wanted} filters, and "
-            f"its images {given} channels (`data.prepared` makes images of one's own as weights want them)"
-        )
-    fill(ours, {name: each for name, each in theirs.items() if name in ours}, folder_of(init))
-
-
 def noise(config: TrainConfig, update: int, labels: Tensor) -> Tensor:
     """Random numbers for the augmentation of one batch: some of each image, and one of its class."""
-    device = labels.device
-    if not config.augment:
+    device, kinds = labels.device, config.data.augment
+    if not kinds:
         return torch.zeros(len(labels), RANDOM_NUMBERS, device=device)
-    generator = generator_for(config.seed, "noise", update, device=device)
+    generator = generator_for(config.run.seed, "noise", update, device=device)
     numbers = nn.functional.pad(torch.rand(len(labels), OF_IMAGE, generator=generator, device=device), (0, 1))
-    if "turn" in config.augment:
+    if "turn" in kinds:
         numbers[:, OF_IMAGE] = torch.rand(MOST_CLASSES, generator=generator, device=device)[labels % MOST_CLASSES]
     return numbers
-
-
-def kept(model: nn.Module, average: Average | None, updates: int) -> dict[str, Tensor]:
-    """The network that a run is for: the average of the weights, or the weights."""
-    return model.state_dict() if average is None else average.after(updates)
-
-
-@contextmanager
-def loaded_with(model: nn.Module, state: dict[str, Tensor]) -> Iterator[None]:
-    """The model with other weights, for a while; its tensors stay where they are."""
-    before = {name: each.clone() for name, each in model.state_dict().items()}
-    model.load_state_dict(state)
-    try:
-        yield
-    finally:
-        model.load_state_dict(before)
 
 
 def all_finite(tensors: dict[str, Tensor]) -> bool:

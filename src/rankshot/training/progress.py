@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isnan
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rankshot.fewshot import Classification, Result
 from rankshot.terminal import printable, say, wants_bar
+
+from .callbacks import Callback
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
@@ -16,18 +18,8 @@ if TYPE_CHECKING:
 PLAIN_LINES = 20  # about how many of them a whole run prints
 
 
-class Progress(Protocol):
-    """Told what happens, in this order, any number of times."""
-
-    def said(self, text: str) -> None: ...
-
-    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None: ...
-
-    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None: ...
-
-
 @contextmanager
-def progress_for(name: str, total: int, done: int, given: Progress | None = None) -> Iterator[Progress]:
+def progress_for(name: str, total: int, done: int, given: Callback | None = None) -> Iterator[Callback]:
     """The one that is given; else a live bar where it can be shown; else plain lines."""
     if given is not None:
         yield given
@@ -50,7 +42,7 @@ def validation_line(update: int, results: Sequence[Result], is_best: bool) -> st
     return f"validation {update:<6} {told}{'  best' if is_best else ''}"
 
 
-class PlainProgress:
+class PlainProgress(Callback):
     """A line now and then: for logs, pipes and terminals without colour."""
 
     def __init__(self, name: str, total: int, done: int) -> None:
@@ -73,7 +65,7 @@ class PlainProgress:
         self.said(f"{self.name}  {validation_line(update, results, is_best)}")
 
 
-class BarProgress:
+class BarProgress(Callback):
     """Live: bar, updates a second, loss, batch mAP, the last validation."""
 
     def __init__(self, name: str, total: int, done: int) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Required, TypedDict
+from typing import Annotated, Any, NotRequired, Required, TypedDict
 
 from torch import Tensor
 
@@ -35,7 +35,7 @@ from .config import TrainConfig
 
 STATE, START, METRICS, MADE = "state.safetensors", "start.safetensors", "metrics.jsonl", "made.json"
 MAY_COME_FIRST = (CLASSES, MADE)  # in a folder that becomes a run
-MAY_CHANGE = ("updates", "device", "root")  # when a run is resumed
+MAY_CHANGE = ("updates", "minutes", "patience", "device", "root", "logger", "cuda_graph")  # when a run is resumed
 
 
 Count = Annotated[int, Between(0, 2**53)]
@@ -54,23 +54,25 @@ class Line(TypedDict, total=False):
 
 
 class Notes(TypedDict):
-    """Of state.safetensors: a `Standing`."""
+    """Of state.safetensors: a `RunStatus`."""
 
     update: Count
     best: float
     best_update: Count
     seconds: float
+    total_seconds: NotRequired[float]
     threads: Count
 
 
 @dataclass
-class Standing:
+class RunStatus:
     """How far a run has come."""
 
     update: int = 0
     best: float = -1.0  # validation mAP of the best network; -1 before the first validation
     best_update: int = 0
     seconds: float = 0.0  # spent in training, validation aside
+    total_seconds: float = 0.0  # with validation
     threads: int = 0  # that torch computed with: another number gives other last bits
 
     @property
@@ -95,12 +97,14 @@ def begin(
     """
     if resume and is_run(folder):
         if classes_of(folder) not in (None, list(classes)):
-            raise ValueError(f"{config.data} has changed since {folder} was begun: its training classes are others now")
+            raise ValueError(
+                f"{config.data.name} has changed since {folder} was begun: its training classes are others now"
+            )
         _go_on(folder, config)
     elif is_run(folder):
-        raise FileExistsError(f"{folder} exists already: name another folder with --run, or go on with it by --resume")
+        raise FileExistsError(f"{folder} exists already: name another folder with --out, or go on with it by --resume")
     elif any(each.name not in MAY_COME_FIRST and not each.match(PARTIAL) for each in folder.iterdir()):
-        raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --run")
+        raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --out")
     else:
         write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")
         _write_config(folder, config, network, preprocess)  # last: it makes the folder a run
@@ -119,18 +123,18 @@ def _go_on(folder: Path, config: TrainConfig) -> None:
     if not (folder / STATE).exists() and ((folder / WEIGHTS).exists() or read_metrics(folder)):
         raise FileNotFoundError(f"{folder} has lost its {STATE}: to start anew would erase what is there")
     before = TrainConfig.from_json(folder / CONFIG)
-    before = replace(before, init=full_name(before.init))
-    began, goes_on = before.to_json(), config.to_json()
-    changed = [name for name in began if began[name] != goes_on[name]]
+    before = replace(before, network=replace(before.network, init=full_name(before.network.init)))
+    began, goes_on = before.flat(), config.flat()
+    changed = [name for name in {**began, **goes_on} if began.get(name) != goes_on.get(name)]
     for name in changed:
-        if name not in MAY_CHANGE or (name == "updates" and config.schedule == "cosine"):
+        if name not in MAY_CHANGE or (name == "updates" and config.optimiser.schedule == "cosine"):
             raise ValueError(
-                f"{folder} was begun with {name} {began[name]!r} and cannot go on with {goes_on[name]!r}: start a new run "
-                f"from its settings with --config {folder / CONFIG}"
+                f"{folder} was begun with {name} {began.get(name)!r} and cannot go on with {goes_on.get(name)!r}: start a "
+                f"new run from its settings with --config {folder / CONFIG}"
             )
-    done = standing_in(folder).update
-    if config.updates < done:
-        raise ValueError(f"{folder} has come to update {done} already, which is past {config.updates}")
+    done = status_of(folder).update
+    if config.run.updates < done:
+        raise ValueError(f"{folder} has come to update {done} already, which is past {config.run.updates}")
     if changed:
         _write_config(folder, config, described_in(folder), preprocess_in(folder))
 
@@ -150,7 +154,7 @@ def has_checkpoint(folder: Path) -> bool:
 
 
 @contextmanager
-def kept_alone(folder: Path) -> Iterator[None]:
+def only_process_in(folder: Path) -> Iterator[None]:
     """The folder, made if need be; no two processes train in it."""
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder) as is_ours:
@@ -159,29 +163,29 @@ def kept_alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def save_state(folder: Path, tensors: Mapping[str, Tensor], standing: Standing) -> None:
-    write_tensors(folder / STATE, tensors, {name: json.dumps(value) for name, value in asdict(standing).items()})
+def save_state(folder: Path, tensors: Mapping[str, Tensor], status: RunStatus) -> None:
+    write_tensors(folder / STATE, tensors, {name: json.dumps(value) for name, value in asdict(status).items()})
 
 
-def load_state(folder: Path, tensors: Mapping[str, Tensor]) -> Standing:
+def load_state(folder: Path, tensors: Mapping[str, Tensor]) -> RunStatus:
     """Fill the live tensors with those of the last checkpoint. Without one, nothing has happened yet."""
     for partial in folder.glob(PARTIAL):  # left by a process that was killed while writing
         if not partial.is_dir() or partial.is_symlink():
             partial.unlink()
-    standing = standing_in(folder)
+    status = status_of(folder)
     if (folder / STATE).exists():
         fill(tensors, read_tensors(folder / STATE), folder / STATE)
-    return standing
+    return status
 
 
-def standing_in(folder: Path) -> Standing:
+def status_of(folder: Path) -> RunStatus:
     """How far a run has come by its last checkpoint."""
     if not (folder / STATE).exists():
-        return Standing()
+        return RunStatus()
     notes = read_notes(folder / STATE)
     try:
         values = {name: parsed(notes[name], Any, name) for name in Notes.__annotations__ if name in notes}
-        return Standing(**checked(values, Notes, "its notes"))
+        return RunStatus(**checked(values, Notes, "its notes"))
     except ValueError as error:
         raise ValueError(f"{folder / STATE} is no checkpoint of a run: {error}") from None
 

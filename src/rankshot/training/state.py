@@ -5,29 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn, optim
 
-
-def adam(model: nn.Module, method: nn.Module, learning_rate: float, device: torch.device) -> optim.Adam:
-    """Adam over the network and what its method learns beside it, with its state there from the start."""
-    parameters = [*model.parameters(), *method.parameters()]
-    on_gpu = device.type == "cuda"
-    # In a CUDA graph the learning rate must be a tensor, or it would be recorded as the number it was.
-    rate = torch.tensor(learning_rate, device=device) if on_gpu else learning_rate
-    optimiser = optim.Adam(parameters, lr=rate, capturable=on_gpu, fused=True)
-    for each in parameters:
-        optimiser.state[each] = {
-            "step": torch.zeros((), device=device),
-            "exp_avg": torch.zeros_like(each),
-            "exp_avg_sq": torch.zeros_like(each),
-        }
-    return optimiser
-
-
-def set_learning_rate(optimiser: optim.Adam, rate: float) -> None:
-    (group,) = optimiser.param_groups
-    if isinstance(group["lr"], Tensor):
-        group["lr"].fill_(rate)
-    else:
-        group["lr"] = rate
+from .optimiser import state_tensors
 
 
 class Average:
@@ -56,13 +34,11 @@ class Average:
 
 
 def live_tensors(
-    model: nn.Module, method: nn.Module, optimiser: optim.Adam, average: Average | None = None
+    model: nn.Module, method: nn.Module, optimiser: optim.Optimizer, average: Average | None = None
 ) -> dict[str, Tensor]:
     """Everything that an update changes, by name."""
     tensors = {f"model.{name}": each for name, each in model.state_dict().items()}
     tensors |= {f"method.{name}": each for name, each in method.state_dict().items()}
     tensors |= average.tensors() if average else {}
-    named = [*model.named_parameters(prefix="model"), *method.named_parameters(prefix="method")]
-    for name, parameter in named:
-        tensors |= {f"adam.{kind}.{name}": each for kind, each in optimiser.state[parameter].items()}
-    return tensors
+    named = dict([*model.named_parameters(prefix="model"), *method.named_parameters(prefix="method")])
+    return tensors | state_tensors(optimiser, named)

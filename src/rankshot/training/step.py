@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from rankshot.data.augmentation import augmented
 from rankshot.methods import Method
 
-from .state import Average, set_learning_rate
+from .optimiser import set_learning_rate
+from .state import Average
 
 WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their kernels, the allocator fills
 
@@ -40,15 +41,16 @@ class Step:
         self,
         model: nn.Module,
         method: Method,
-        optimiser: torch.optim.Adam,
+        optimiser: torch.optim.Optimizer,
         images: Tensor,
         labels: Tensor,
         augment: Sequence[str],
         average: Average | None = None,
+        clip: float | None = None,
     ) -> None:
         self.model, self.method, self.optimiser = model, method, optimiser
         self.images, self.labels, self.augment = images, labels, augment
-        self.average = average
+        self.average, self.clip = average, clip
 
     def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
         """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D) if there are any."""
@@ -56,8 +58,8 @@ class Step:
         pixels = augmented(self.images[indices].float() / 255, self.augment, noise)
         loss, embeddings = self.method.learn(self.model, pixels, self.labels[indices])
         loss.backward()  # type: ignore[no-untyped-call]
-        if self.method.clip is not None:
-            nn.utils.clip_grad_norm_([*self.model.parameters(), *self.method.parameters()], self.method.clip)
+        if self.clip is not None:
+            nn.utils.clip_grad_norm_([*self.model.parameters(), *self.method.parameters()], self.clip)
         self.optimiser.step()
         if self.average is not None:
             self.average.update()

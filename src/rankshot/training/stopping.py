@@ -11,6 +11,10 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Training was asked to stop, by Ctrl-C or SIGTERM, and has left a checkpoint to go on from."""
+
+
 @contextmanager
 def stop_signals() -> Iterator[threading.Event]:
     """An event that the first Ctrl-C, or SIGTERM, sets; the second one does what it always does."""

@@ -1,0 +1,123 @@
+"""The options of `rankshot train`, made of the parts of a config and of the settings of one method and one network."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import tyro
+
+from rankshot.methods import METHODS
+from rankshot.models.network import NETWORKS
+from rankshot.registry import Part, Registry, help_of, unknown_setting
+from rankshot.training import TrainConfig
+from rankshot.training.config import CHOICES
+from rankshot.training.parts import PARTS, flat_name
+
+from .parsing import Files, typed
+
+GROUPS = ("data", "network", "method", "batch", "optimiser", "validation", "run")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Learn an embedding by ranking: every image of a batch ranks all others, and the rankings get better.
+
+    The run folder holds the settings, the best network, what was measured, and a checkpoint. Then: rankshot evaluate RUN
+    """
+
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["--run"])] = None
+    """Folder to make for this run. None: runs/DATA-METHOD, with a number where that exists."""
+    resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Go on with the run in --out exactly where its last checkpoint stands; start it where there is none yet."""
+    load: Files = ()
+    preset: str | None = None
+    """Start from the settings of the method's own paper for this data set, such as omniglot or mini-imagenet."""
+    config: Path | None = None
+    """Take the settings from this file, such as config.json of another run; options given here come on top."""
+
+
+def options_for(start: TrainConfig) -> Any:
+    """`Options`, and a group of settings for every part; help tells their values in `start`."""
+    values = start.flat()
+    groups: dict[str, Any] = {}
+    for name, kind in PARTS.items():
+        told = docs_of(kind)
+        hints = typing.get_type_hints(kind, include_extras=True)
+        some = {flat_name(each): (hints[each.name], told.get(each.name, "")) for each in fields(kind)}
+        some.pop("architecture", None)
+        groups[name] = some
+    groups["network"] = {"network": (str, f"What learns:{listed(NETWORKS, embedding=True)}\n"), **groups["network"]}
+    groups["method"] = {"method": (str, f"What to learn by (docs/systems.md):{listed(METHODS)}\n")}
+    for kind, choice in (("network", start.network.architecture), ("method", start.method)):
+        if not choice.is_object:
+            groups[kind] |= settings_of(CHOICES[kind][choice.name])
+    made: list[Any] = [
+        (name, Annotated[_group(name, groups[name], values), tyro.conf.OmitArgPrefixes], field(default_factory=dict))
+        for name in GROUPS
+    ]
+    built = make_dataclass("TrainOptions", made, bases=(Options,), frozen=True)
+    built.__doc__ = Options.__doc__
+    return built
+
+
+def _group(name: str, settings: Mapping[str, tuple[Any, str]], values: Mapping[str, Any]) -> Any:
+    """Only those that are typed come back."""
+    annotated = {
+        each: Annotated[hint, tyro.conf.arg(help=f"{told} (default: {_shown(values[each])})", help_behavior_hint="")]
+        for each, (hint, told) in settings.items()
+    }
+    return TypedDict(name.capitalize(), annotated, total=False)  # type: ignore[operator]
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
+
+
+def settings_of(part: Part) -> dict[str, tuple[Any, str]]:
+    told = help_of(part.make)
+    return {name: (hint, f"Of {part.name}: {told.get(name, name)}") for name, hint in part.types.items()}
+
+
+def listed(registry: Registry, *, embedding: bool = False) -> str:
+    """Every part with a line on what it is for."""
+    some = [registry[name] for name in sorted(registry)]
+    if embedding:  # others are built around one
+        some = [part for part in some if "preprocess" in inspect.signature(part.make).parameters]
+    return "".join(f"\n{part.name}: {part.summary.rstrip('.')}." for part in some)
+
+
+def docs_of(kind: type) -> dict[str, str]:
+    """The text below each field of a dataclass."""
+    (made,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    found, last = {}, None
+    for each in getattr(made, "body", []):
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            last = each.target.id
+        elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) and last is not None:
+            found[last], last = " ".join(str(each.value.value).split()), None
+    return found
+
+
+def check_whose(arguments: Sequence[str], start: TrainConfig) -> None:
+    """An option that only another method or network has is told by whose it is."""
+    known = {*start.flat(), *(each.name for each in fields(Options)), "run", "help"}
+    for option in sorted(typed(arguments)):
+        name = option.removeprefix("--").replace("-", "_")
+        if name in known or name.removeprefix("no_") in known:
+            continue
+        for kind, registry in CHOICES.items():
+            if any(name in part.types for _, part in registry.items()):
+                chosen = start.method.name if kind == "method" else start.network.architecture.name
+                raise ValueError(unknown_setting(name, registry[chosen], registry))
+
+
+def given_in(options: Any) -> dict[str, Any]:
+    """The settings that were typed, by their flat names."""
+    return {name: value for group in GROUPS for name, value in getattr(options, group).items()}

@@ -1,0 +1,76 @@
+"""Data sets of one's own that are made by a function: registered by name, prepared once, then as good as any other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankshot.files import digest_of
+from rankshot.registry import Part, Registry
+
+from .cache import made_whole
+from .image_set import ImageSet
+from .listing import SPLITS
+from .store import IMAGES, write_manifest
+
+log = logging.getLogger(__name__)
+
+# A function of typed settings -> {"train": ImageSet, "val": ImageSet, "test": ImageSet}; all splits are of other classes.
+DATA_SETS = Registry("data set")
+register = DATA_SETS.register
+
+
+def folder_in(root: Path, name: str, settings: Mapping[str, Any]) -> Path:
+    """Where it lies below a root: made by other code, or with other settings, it would lie elsewhere."""
+    part = DATA_SETS[name]
+    told = [f"{key}{value}" for key, value in sorted(settings.items()) if value != part.defaults[key]]
+    return root / "-".join([name, *told, (digest_of(Path(part.file)) or "")[:8]])
+
+
+def prepare(name: str, root: Path, settings: Mapping[str, Any]) -> Path:
+    """The folder of the prepared data set, which its function is called for the first time."""
+    chosen = DATA_SETS.choose(name, settings)
+    folder = folder_in(root, name, chosen.settings)
+    if not folder.is_dir():
+        log.info("making the data set %s, once, into %s", name, folder)
+        splits = _checked(DATA_SETS.make(chosen), DATA_SETS[name])
+        with made_whole(folder) as making:
+            _write(making, name, splits, chosen.settings)
+    return folder
+
+
+def _checked(splits: Any, part: Part) -> dict[str, ImageSet]:
+    if not isinstance(splits, Mapping) or not splits or not all(isinstance(each, ImageSet) for each in splits.values()):
+        raise ValueError(f"the data set {part.name!r} of {part.file} must be a dictionary of split -> ImageSet")
+    for split in splits.keys() - set(SPLITS):
+        raise ValueError(f"the data set {part.name!r} has a split {split!r}: there is {', '.join(map(repr, SPLITS))}")
+    if len({each.images.shape[1:] for each in splits.values()}) > 1:
+        raise ValueError(f"the images of the data set {part.name!r} are not of one size in all splits")
+    names = [name for each in splits.values() for name in each.classes]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the data set {part.name!r} has a class {twice!r} twice: a split must be of other classes")
+    return {split: splits[split] for split in SPLITS if split in splits}
+
+
+def _write(folder: Path, name: str, splits: Mapping[str, ImageSet], settings: Mapping[str, Any]) -> None:
+    classes = []
+    with (folder / IMAGES).open("wb") as file:
+        for split, images in splits.items():
+            order = np.argsort(images.labels, kind="stable")  # class by class
+            for at in order:
+                file.write(np.ascontiguousarray(images.images[at]).tobytes())
+            counts = np.bincount(images.labels, minlength=len(images.classes)).tolist()
+            classes += [
+                {"name": each, "split": split, "images": count}
+                for each, count in zip(images.classes, counts, strict=True)
+                if count
+            ]
+    shape = next(iter(splits.values())).images.shape[1:]
+    content = {"name": name, "source": [DATA_SETS[name].file], "shape": list(shape), "options": dict(settings)}
+    total = sum(each["images"] for each in classes)
+    write_manifest(folder, {**content, "images": total, "classes": classes, "skipped": []})

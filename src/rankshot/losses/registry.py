@@ -1,0 +1,15 @@
+"""Losses by name: each is a method to train by, with the settings of its constructor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankshot.registry import Registry
+
+# What a run starts from, by data set: the paper's settings for its own losses, and so for every other one.
+PRESETS: dict[str, dict[str, Any]] = {
+    "omniglot": {"batch_classes": 16, "batch_size": 128},
+    "mini-imagenet": {"batch_classes": 8, "batch_size": 128, "schedule": "step"},
+}
+LOSSES = Registry("loss")
+register = LOSSES.register

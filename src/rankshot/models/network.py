@@ -1,0 +1,190 @@
+"""Networks as parts: registered by name, built from a description, or any module of one's own.
+
+Every network carries what others need to know of it:
+
+    embedding_dim   how many numbers an embedding has
+    preprocess      how a picture becomes what it sees
+    description     what `build` makes it from again: its name, its settings, and what it is built around
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Required, TypedDict
+
+import torch
+from torch import nn
+
+from rankshot.preprocess import Preprocess, check_preprocess
+from rankshot.registry import Part, Registry
+from rankshot.schema import Between, Length, checked
+
+from .mirrored import Mirrored
+from .normalised import normalised
+
+NETWORKS = Registry("network", home="rankshot.methods")
+register = NETWORKS.register
+# What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
+BOUNDED: dict[Any, Any] = {
+    int: Annotated[int, Between(1, 2**14)],
+    float: Annotated[float, Between(-1e9, 1e9)],
+    str: Annotated[str, Length(1000)],
+}
+
+
+class Description(TypedDict, total=False):
+    """A network by its name and settings; `embedder` is the embedding network that it is built around, if it is."""
+
+    name: Required[Annotated[str, Length(100)]]
+    in_channels: Annotated[int, Between(1, 2**14)]
+    mirror: bool
+    embedder: Description
+
+
+def describe(name: str, preprocess: Preprocess, settings: Mapping[str, Any], *, mirror: bool = False) -> dict[str, Any]:
+    """What `build` takes: of an embedding network with these settings."""
+    told = {"name": name, "in_channels": preprocess.channels, **settings}
+    return {**told, "mirror": True} if mirror else told
+
+
+def build(description: Mapping[str, Any], preprocess: Preprocess | None = None) -> nn.Module:
+    """A network from its description, for pictures that are made ready in this way; None: of a usual size."""
+    preprocess = preprocess or usual_preprocess(description)
+    network = assemble(description, preprocess)
+    if "embedder" not in description:
+        network.embedding_dim = measured_dim(network, preprocess, str(description["name"]))  # type: ignore[assignment]
+    return network
+
+
+def assemble(description: Mapping[str, Any], preprocess: Preprocess) -> nn.Module:
+    """The same, without a picture through it: its `embedding_dim` is not known then."""
+    settings: dict[str, Any] = checked(dict(description), Description, "the description of a network")
+    name, inner = settings.pop("name"), settings.pop("embedder", None)
+    part = NETWORKS[name]
+    if inner is not None:
+        embedder = build(inner, preprocess)
+        if "dimensions" in settings:  # as earlier versions told it
+            embedder.embedding_dim = settings.pop("dimensions")
+        return made(part, description, settings, embedder)
+    channels, mirror = settings.pop("in_channels", preprocess.channels), settings.pop("mirror", False)
+    if channels != preprocess.channels:
+        raise ValueError(f"a network {name!r} for {channels} channels cannot see pictures of {preprocess.channels}")
+    network = made(part, description, settings, preprocess)
+    network = normalised(network, preprocess)
+    network = Mirrored(network) if mirror else network
+    network.preprocess, network.description = preprocess, dict(description)  # type: ignore[assignment]
+    return network
+
+
+def made(part: Part, description: Mapping[str, Any], settings: Mapping[str, Any], around: Any) -> nn.Module:
+    """By its constructor: around an embedding network, or for pictures."""
+    for name in settings.keys() - part.types.keys():
+        known = ", ".join(map(repr, part.types)) or "none"
+        raise ValueError(f"a network {part.name!r} has no setting {name!r}: there is {known}")
+    values = {
+        name: checked(value, BOUNDED.get(part.types[name], part.types[name]), f"{name} of a network {part.name!r}")
+        for name, value in settings.items()
+    }
+    try:
+        network: Any = part(around, **values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"a network {part.name!r} cannot be made: {error}") from None
+    if not isinstance(network, nn.Module):
+        raise ValueError(f"the network {part.name!r} is no torch.nn.Module: {part.file} makes a {type(network).__name__}")
+    if isinstance(around, nn.Module):
+        network.preprocess, network.embedding_dim = around.preprocess, around.embedding_dim
+    network.description = dict(description)  # type: ignore[assignment]
+    return network
+
+
+def build_around(embedder: nn.Module, name: str, **settings: Any) -> nn.Module:
+    """A registered network that is built around an embedding network, which is there already."""
+    description = {"name": name, "embedder": embedder.description, **settings}
+    return made(NETWORKS[name], description, settings, embedder)
+
+
+def usual_preprocess(description: Mapping[str, Any]) -> Preprocess:
+    """Of networks that were saved before folders told it: their channels, and a size that any of them can take."""
+    channels = embedder_in(description).get("in_channels", 3)
+    return Preprocess(channels, *((28, 28) if channels == 1 else (84, 84)))
+
+
+def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) -> nn.Module:
+    """A module of one's own as an embedding network: for `train`, `FewShotClassifier`, `Gallery`, `save_pretrained`.
+
+    It takes float images (B, C, H, W) from 0 to 1 and gives (B, D); where `preprocess` has a mean and a deviation, it sees
+    them normalised by these. `name` is what it is called, and known again by; without one, the name of its class.
+
+    >>> wrap(nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten()), preprocess=Preprocess(3, 16, 16)).embedding_dim
+    1568
+    """
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"a network is a torch.nn.Module, got {module!r:.60}")
+    check_preprocess(preprocess)
+    name = name or type(module).__name__
+    network = normalised(module, preprocess)
+    network.preprocess, network.description = preprocess, describe(name, preprocess, {})  # type: ignore[assignment]
+    network.embedding_dim = measured_dim(network, preprocess, name)  # type: ignore[assignment]
+    return network
+
+
+def measured_dim(network: nn.Module, preprocess: Preprocess, name: str) -> int:
+    """How many numbers an embedding has, by trying; the network is as it was before."""
+    like = next((each for each in network.parameters() if each.is_floating_point()), torch.zeros(0))
+    images = torch.zeros(2, *preprocess.shape, dtype=like.dtype, device=like.device)
+    training = [(module, module.training) for module in network.modules()]
+    try:
+        with torch.no_grad():
+            embeddings = network.eval()(images)
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        size = "x".join(map(str, preprocess.shape))
+        raise ValueError(f"the network {name!r} cannot take images of {size} (channels, height, width): {error}") from None
+    finally:
+        for module, mode in training:
+            module.training = mode
+    shape = tuple(getattr(embeddings, "shape", ()))
+    if len(shape) != 2 or shape[0] != 2:
+        got = f"shape {shape}" if shape else f"a {type(embeddings).__name__}"
+        raise ValueError(
+            f"the network {name!r} must give one embedding an image, (B, D), and gives {got} for 2 images: "
+            "let it end with pooling and torch.nn.Flatten()"
+        )
+    return int(shape[1])
+
+
+def preprocess_for(name: str, pictures: Preprocess) -> Preprocess:
+    """How a network of this name takes such pictures: with the mean and deviation that it was registered with."""
+    own: Preprocess | None = NETWORKS[name].about.get("preprocess")
+    if own is None or own.channels != pictures.channels:
+        return pictures
+    return replace(pictures, mean=own.mean, deviation=own.deviation)
+
+
+def preprocess_of(network: nn.Module) -> Preprocess:
+    """How a picture becomes what a network sees, which every network carries with it."""
+    found = getattr(network, "preprocess", None)
+    if not isinstance(found, Preprocess):
+        raise ValueError(
+            f"{type(network).__name__} does not tell what pictures it takes: rankshot.wrap(network, "
+            "preprocess=Preprocess(channels, height, width)) makes a network of one's own known"
+        )
+    return found
+
+
+def is_network(name: str, kind: Any) -> bool:
+    """Whether networks of a name are of a class or protocol."""
+    return name in NETWORKS and inspect.isclass(make := NETWORKS[name].make) and issubclass(make, kind)
+
+
+def trunk_of(network: nn.Module) -> nn.Module:
+    """The network within others that are built around it (`wrapped`): what weights to begin with are for."""
+    inner = getattr(network, "wrapped", None)
+    return trunk_of(inner) if isinstance(inner, nn.Module) else network
+
+
+def embedder_in(description: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of the embedding network, which others are built around."""
+    embedder: Mapping[str, Any] = description.get("embedder", description)
+    return embedder

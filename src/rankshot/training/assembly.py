@@ -1,0 +1,221 @@
+"""What a run works with, made of its config or of objects that are given: images, network, method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rankshot import data
+from rankshot.data.augmentation import check_augmentations
+from rankshot.data.loading import own_source
+from rankshot.data.store import NoClasses
+from rankshot.methods import Context, LossMethod, Method, make_method
+from rankshot.models.network import build, describe, preprocess_for, preprocess_of, trunk_of
+from rankshot.models.pretrained import fill, from_pretrained
+from rankshot.models.saving import description_of
+from rankshot.models.shipped import folder_of, full_name
+from rankshot.preprocess import Preprocess
+from rankshot.randomness import generator_for
+from rankshot.registry import Choice
+from rankshot.tensors import read_tensors
+
+from .config import TrainConfig
+
+GIVEN = "given from Python"  # the name of data that is
+
+
+@dataclass(frozen=True)
+class Objects:
+    """What a caller gives instead of its name; None: as the config says."""
+
+    network: nn.Module | None = None
+    method: Method | Any | None = None
+    loss: nn.Module | Any | None = None
+    train_set: data.ImageSet | None = None
+    val_set: data.ImageSet | None = None
+
+    def __post_init__(self) -> None:
+        if self.method is not None and self.loss is not None:
+            raise ValueError("a loss is a method by itself: give one of them")
+
+    def named_in(self, config: TrainConfig) -> TrainConfig:
+        """The config, which tells what was given by its name, and where its first weights lie from anywhere."""
+        network = replace(config.network, init=full_name(config.network.init))
+        if self.network is not None:
+            network = replace(network, architecture=Choice(described(self.network)["name"], is_object=True))
+        learned = self.method if self.method is not None else self.loss
+        method = config.method if learned is None else Choice(_name_of(learned), is_object=True)
+        where = config.data if self.train_set is None else replace(config.data, name=GIVEN)
+        return replace(config, data=where, network=network, method=method)
+
+
+def _name_of(given: Any) -> str:
+    return str(getattr(given, "__name__", type(given).__name__))
+
+
+def described(network: nn.Module) -> Mapping[str, Any]:
+    """What a network is, which one of one's own is told by `wrap`."""
+    preprocess_of(network)
+    return description_of(network)
+
+
+@dataclass(frozen=True)
+class Images:
+    """What is learned from, and held out.
+
+    seen       the training classes, before they are turned
+    train      what batches are drawn from
+    held_out   the validation classes; None: there is no validation
+    preprocess how the pictures were made ready
+    """
+
+    seen: data.ImageSet
+    train: data.ImageSet
+    held_out: data.ImageSet | None
+    preprocess: Preprocess
+
+
+def images_for(config: TrainConfig, objects: Objects) -> Images:
+    seen = objects.train_set
+    if seen is None:
+        seen = data.load(config.data.name, config.data.split, config.data.root)
+        preprocess = data.preprocess_of(config.data.name, config.data.root)
+        if config.data.size not in (None, preprocess.height):
+            found = f"{preprocess.height}x{preprocess.width}"
+            raise ValueError(
+                f"size is {config.data.size}, and the images of {config.data.name} are {found}: "
+                "rankshot.config_for(data=…, size=…) makes them ready"
+            )
+    else:
+        preprocess = Preprocess(*seen.images.shape[1:])
+    train = seen.with_rotations() if config.data.rotations else seen
+    held_out = objects.val_set
+    if held_out is None and config.validation.every:
+        if objects.train_set is not None:
+            raise ValueError("there are no classes to validate on: give val_set too, or set validate_every to 0")
+        try:
+            held_out = load(config, "val")
+        except NoClasses as error:
+            raise ValueError(f"{error}: to train without validation, set validate_every to 0") from None
+    if not config.validation.every:
+        held_out = None
+    check_augmentations(config.data.augment, train.images.shape[1:])
+    if held_out is not None and held_out.images.shape[1:] != train.images.shape[1:]:
+        sizes = ["x".join(map(str, each.images.shape[1:])) for each in (train, held_out)]
+        raise ValueError(f"images to learn from are {sizes[0]}, those to validate on {sizes[1]}: make them alike")
+    return Images(seen, train, held_out, preprocess)
+
+
+def load(config: TrainConfig, split: str) -> data.ImageSet:
+    """One split of the config's data set."""
+    images = data.load(config.data.name, split, config.data.root)
+    return images.with_rotations() if config.data.rotations else images
+
+
+def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Images as uint8, and labels. On a CPU the images stay where they are."""
+    return images.pixels().to(device), torch.from_numpy(images.labels).to(device)
+
+
+def check_apart(name: str, folder: Path, root: str | None) -> None:
+    """A run within the images that it learns from would be one of their classes."""
+    source = own_source(name, root)
+    if source is not None and source.is_dir() and folder.resolve().is_relative_to(source.resolve()):
+        raise ValueError(f"{folder} lies within the images of {name}: name a folder elsewhere with --out")
+
+
+def network_and_method(
+    config: TrainConfig, pictures: Preprocess, classes: int, objects: Objects, start: Path | None
+) -> tuple[nn.Module, Method]:
+    """The network that is kept, and how it learns: as the seed has their weights, or as `init` or `start` has them.
+
+    pictures   how the images were made ready
+    classes    how many there are to learn from
+    start      a file of first weights, that a run keeps whatever has become of where they came from
+    """
+    with _seeded(config.run.seed):
+        embedder = _embedder(config, pictures, objects)
+        context = Context(int(embedder.embedding_dim), classes, config.batch.classes, config.batch.size)  # type: ignore[arg-type]
+        method = _method(config, context, objects)
+        model = method.network(embedder)
+    init = config.network.init
+    if init is not None and start is not None and start.is_file():
+        fill(model.state_dict(), read_tensors(start), start)
+    elif init is not None:
+        begin_with(model, init)
+    return model, method
+
+
+def _embedder(config: TrainConfig, pictures: Preprocess, objects: Objects) -> nn.Module:
+    if objects.network is not None:
+        wanted = preprocess_of(objects.network)
+        if wanted.shape != pictures.shape:
+            sizes = ["x".join(map(str, each.shape)) for each in (wanted, pictures)]
+            raise ValueError(f"the network takes images of {sizes[0]} (channels, height, width), and these are {sizes[1]}")
+        return objects.network
+    architecture = config.network.architecture
+    if architecture.is_object:
+        raise ValueError(f"the network {architecture.name!r} was given from Python: give it again, as network=…")
+    preprocess = preprocess_for(architecture.name, pictures)
+    return build(describe(architecture.name, preprocess, architecture.settings, mirror=config.network.mirror), preprocess)
+
+
+def _method(config: TrainConfig, context: Context, objects: Objects) -> Method:
+    if objects.loss is not None:
+        if not callable(objects.loss):
+            raise TypeError(f"a loss is called with embeddings and labels, got {objects.loss!r:.60}")
+        return LossMethod(context, objects.loss)
+    if objects.method is None and config.method.is_object:
+        raise ValueError(f"{config.method.name!r} was given from Python: give it again, as method=… or loss=…")
+    if objects.method is None:
+        return make_method(config.method, context)
+    made = objects.method if isinstance(objects.method, Method) else objects.method(context)
+    if not isinstance(made, Method):
+        raise TypeError(f"a method is a rankshot.methods.Method, or makes one of a Context, got {made!r:.60}")
+    return made
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """First weights by the seed, whatever torch's global generator has been through."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(generator_for(seed, "weights").initial_seed())
+        yield
+
+
+def begin_with(model: nn.Module, init: str) -> None:
+    """The weights of another network into this one's: of the embedding networks within both, of the same kind."""
+    ours, theirs = trunk_of(model), trunk_of(from_pretrained(init))
+    kinds = [getattr(each, "description", {"name": type(each).__name__}) for each in (theirs, ours)]
+    if kinds[0]["name"] != kinds[1]["name"]:
+        raise ValueError(
+            f"{init} is a network {kinds[0]['name']!r}, and this run's is {kinds[1]['name']!r}: begin with one of its kind"
+        )
+    into, stored = ours.state_dict(), theirs.state_dict()
+    try:
+        fill(into, {name: each for name, each in stored.items() if name in into}, folder_of(init))
+    except ValueError as error:
+        told = [
+            ", ".join(f"{name} {value}" for name, value in each.items() if name not in ("name", "mirror")) for each in kinds
+        ]
+        raise ValueError(
+            f"{init} has {told[0]}, and this network {told[1]}: {error} (`data.prepared` makes images of one's own as "
+            "weights want them)"
+        ) from None
+
+
+def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:
+    """The device, and what the network computes in there."""
+    has_gpu = torch.cuda.is_available()
+    if config.run.device == "cuda" and not has_gpu:
+        raise ValueError("device is 'cuda', but torch finds no CUDA device here: use 'cpu' or 'auto'")
+    device = torch.device("cuda" if has_gpu and config.run.device != "cpu" else "cpu")
+    by_itself = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
+    precision: torch.dtype = getattr(torch, by_itself if config.run.precision == "auto" else config.run.precision)
+    return device, precision

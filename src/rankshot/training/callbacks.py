@@ -1,0 +1,111 @@
+"""Who hears what happens in training: a subclass of `Callback`, a progress bar, a logger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from rankshot.fewshot import Result, summary
+
+
+class Callback:
+    """Told what happens, in this order. A subclass overrides what it wants to hear; what it raises ends training."""
+
+    def started(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """Training begins or goes on in a folder, with these settings."""
+
+    def said(self, text: str) -> None:
+        """Something that a person should know."""
+
+    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
+        """Every `log_every` updates. `batch_map` is nan where no two images of the batch are of one class."""
+
+    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
+        """After every validation."""
+
+    def ended(self, update: int) -> None:
+        """Training has ended, or was stopped, after this update."""
+
+
+class Everybody(Callback):
+    """Passes on to several."""
+
+    def __init__(self, callbacks: Sequence[Callback]) -> None:
+        self.callbacks = callbacks
+
+    def started(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        for each in self.callbacks:
+            each.started(folder, settings)
+
+    def said(self, text: str) -> None:
+        for each in self.callbacks:
+            each.said(text)
+
+    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
+        for each in self.callbacks:
+            each.updated(update, loss, batch_map, per_second)
+
+    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
+        for each in self.callbacks:
+            each.validated(update, results, is_best)
+
+    def ended(self, update: int) -> None:
+        for each in self.callbacks:
+            each.ended(update)
+
+
+class Logger(Callback):
+    """Numbers by name, to wherever `_log` takes them."""
+
+    def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
+        self._log({"train/loss": loss, "train/batch_map": batch_map, "train/updates_per_second": per_second}, update)
+
+    def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
+        self._log({f"validation/{task}": each["mean"] for task, each in summary(results).items()}, update)
+
+    def _log(self, numbers: Mapping[str, float], update: int) -> None:
+        raise NotImplementedError
+
+
+class TensorBoard(Logger):
+    """Into the folder `tensorboard` of the run: tensorboard --logdir RUN."""
+
+    def started(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def _log(self, numbers: Mapping[str, float], update: int) -> None:
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, update)
+
+    def ended(self, update: int) -> None:
+        self._writer.close()
+
+
+class WandB(Logger):
+    """To Weights & Biases, as its own environment variables say (WANDB_PROJECT, WANDB_MODE=offline, …)."""
+
+    def started(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        import wandb
+
+        self._run = wandb.init(dir=str(folder), name=folder.name, config=dict(settings))
+
+    def _log(self, numbers: Mapping[str, float], update: int) -> None:
+        self._run.log(dict(numbers), step=update)
+
+    def ended(self, update: int) -> None:
+        self._run.finish()
+
+
+LOGGERS: dict[str, Callable[[], Logger]] = {"tensorboard": TensorBoard, "wandb": WandB}
+
+
+def loggers_for(names: Sequence[str]) -> list[Logger]:
+    """By name; a package that is missing is told before anything is trained."""
+    for name in names:
+        if find_spec(name) is None:
+            raise ImportError(f"the logger {name!r} needs a package that is not here: pip install 'rankshot[{name}]'")
+    return [LOGGERS[name]() for name in names]

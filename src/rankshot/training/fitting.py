@@ -1,0 +1,159 @@
+"""The settings that a run should have: what its images, its network and its first weights say where nobody else does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankshot.data import load, prepared
+from rankshot.data.folder import SIZE
+from rankshot.data.loading import is_name, own_source
+from rankshot.data.store import NoClasses
+from rankshot.methods import method_class, settings_for
+from rankshot.models.network import NETWORKS, embedder_in
+from rankshot.models.pretrained import CONFIG, described_in, folder_with_network, preprocess_in
+from rankshot.preprocess import Preprocess
+from rankshot.terminal import counting, say
+
+from .config import TrainConfig
+
+USUAL = Preprocess(3, SIZE, SIZE)
+Tell = Callable[[str], None]
+
+
+def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) -> TrainConfig:
+    """The config of a run with these settings, as `rankshot train` has it: `train(config_for(data="photos"), "run")`.
+
+    The method's usual settings, or those of a preset; images of one's own made ready as the network wants them, and batches
+    as large as they allow; mirror images where the first weights were trained with them. What is given stays as it is.
+
+    Args:
+        preset: the settings of the method's own paper for this data set, such as omniglot or mini-imagenet.
+        tell: told in a sentence what was decided.
+        settings: by the names of the command line.
+    """
+    start = TrainConfig.of(**settings_for(settings.get("method", TrainConfig().method.name), preset))
+    return fitted(start.changed(**settings), settings, tell)
+
+
+def fitted(config: TrainConfig, given: Container[str], tell: Tell = say) -> TrainConfig:
+    """A config with what its images, its network and its first weights say, but for the settings that are given."""
+    if "mirror" not in given:
+        config = with_mirror_of_its_start(config, given, tell)
+    config = with_images_ready(config, wanted_by(config), config.network.init or config.network.architecture.name, tell)
+    return config if is_name(config.data.name) else with_batches_that_fit(config, given, tell)
+
+
+def with_mirror_of_its_start(config: TrainConfig, given: Container[str], tell: Tell) -> TrainConfig:
+    """A network that embeds images together with their mirror images goes on so, unless that was said otherwise."""
+    init = config.network.init
+    if init is None or config.network.mirror:
+        return config
+    if not embedder_in(described_in(folder_with_network(init))).get("mirror"):
+        return config
+    if "augment" in given and "flip" not in config.data.augment:
+        tell(f"{init} embeds images with their mirror images; without flip in --augment this run does not")
+        return config
+    tell(f"with mirror images, as {init} was trained: --no-mirror declines")
+    return config.changed(mirror=True, augment=tuple(dict.fromkeys([*config.data.augment, "flip"])))
+
+
+def wanted_by(config: TrainConfig) -> Preprocess | None:
+    """How the pictures of a run are to be made ready: as its first weights, or else its network, want them."""
+    if config.network.init is not None:
+        return preprocess_in(folder_with_network(config.network.init))
+    if config.network.architecture.is_object:
+        return None
+    wanted: Preprocess | None = NETWORKS[config.network.architecture.name].about.get("preprocess")
+    return wanted
+
+
+def with_images_ready(config: TrainConfig, wanted: Preprocess | None, whose: str, tell: Tell) -> TrainConfig:
+    """With its images prepared, under the name that they have then."""
+    where, size = config.data, config.data.size
+    if own_source(where.name, where.root):
+        if size is not None:
+            wanted = replace(wanted or USUAL, height=size, width=size)
+        return config.changed(data=made_ready(where.name, where.root, wanted, whose, tell))
+    options: dict[str, Any] = {} if size is None else {"size": size}
+    with counting(Path(where.name).name) as told:
+        place = prepared(where.name, where.root, told=told, **options if is_name(where.name) else {})
+    return config.changed(data=place.name) if options and is_name(where.name) else config
+
+
+def made_ready(name: str, root: str | None, wanted: Preprocess | None, whose: str, tell: Tell = say) -> str:
+    """What was prepared of a folder, by its own name: that stays when the folder changes, is spelt otherwise or is out of
+    sight.
+
+    wanted   how the network wants its pictures; None: as is usual
+    """
+    options = {} if wanted is None else options_for(wanted)
+    with counting(Path(name).name) as told:
+        place = prepared(name, root, told=told, **options)
+    if options:
+        tell(f"images are made ready as {whose} wants them, {wanted}: {place}")
+    return place.name
+
+
+def options_for(wanted: Preprocess) -> dict[str, Any]:
+    """How to prepare images so; nothing where that is the usual way."""
+    if wanted.channels not in (1, 3) or replace(wanted, mean=(), deviation=()) == USUAL:
+        return {}
+    size = wanted.height if wanted.height == wanted.width else (wanted.height, wanted.width)
+    how = {name: value for name in ("fit", "interpolation") if (value := getattr(wanted, name)) != getattr(USUAL, name)}
+    return {"size": size, "channels": wanted.channels, "invert": wanted.invert, **how}
+
+
+def with_batches_that_fit(config: TrainConfig, given: Container[str], tell: Tell) -> TrainConfig:
+    """One's own images may be few: batches as large as they allow, and no validation without classes for it, unless more
+    was asked for."""
+    where = config.data
+    counts = np.bincount(load(where.name, where.split, where.root).labels).tolist() * (4 if where.rotations else 1)
+    if len(counts) < 2:
+        raise ValueError(f"{where.name} has a single training class: there must be two at least to tell apart")
+    kind = method_class(config.method.name)
+    classes, size = kind.batch_within(counts, config.batch.classes, config.batch.size, config.method.settings)
+    changes: dict[str, Any] = {}
+    if "batch_classes" not in given and config.batch.classes != classes >= 2:
+        changes["batch_classes"] = classes
+    if "batch_size" not in given and config.batch.size != size >= 2:
+        changes["batch_size"] = size
+    if "validate_every" not in given and config.validation.every and not has_classes_to_measure(config, "val"):
+        changes["validate_every"] = 0
+    if changes:
+        told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
+        tell(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
+    return config.changed(**changes)
+
+
+def has_classes_to_measure(config: TrainConfig, split: str) -> bool:
+    """Whether a split has classes to tell apart, with two images each at least."""
+    where = config.data
+    try:
+        images = load(where.name, split, where.root)
+    except NoClasses:
+        return False
+    return len(images.classes) * (4 if where.rotations else 1) >= 2 and images.smallest_class >= 2
+
+
+def resumed(config: TrainConfig, folder: Path, given: Mapping[str, Any], tell: Tell = say) -> TrainConfig:
+    """The config of a run that goes on in its folder; images of one's own may be named again, if they have not changed."""
+    where = config.data
+    if "data" not in given or not own_source(where.name, where.root):
+        return with_images_ready(config, None, "", tell) if not own_source(where.name, where.root) else config
+    wanted = preprocess_in(folder) if config.network.init is not None else wanted_by(config)
+    if where.size is not None:
+        wanted = replace(wanted or USUAL, height=where.size, width=where.size)
+    name = made_ready(where.name, where.root, wanted, str(config.network.init), tell)
+    began = TrainConfig.from_json(folder / CONFIG).data.name
+    if Path(began).exists() and Path(began).resolve() == Path(where.name).resolve():
+        name = began  # by its path, from Python
+    elif name != began and name.rpartition("-")[0] == began.rpartition("-")[0]:
+        raise ValueError(
+            f"{where.name} has changed since {folder} was begun: leave out --data to go on with what there was then"
+        )
+    return config.changed(data=name)

@@ -1,0 +1,50 @@
+"""Configs as earlier versions wrote them, told by today's flat names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rankshot.methods import METHODS
+from rankshot.schema import checked
+
+VERSION = 2  # of config.json
+RENAMED = {"samples": "smoothing_samples", "wide": "coarse_weight", "wide_alpha": "coarse_alpha", "norm": "batch_norm"}
+# Settings that every config of format 1 had, whatever its method; another method than theirs had no use for them.
+OF_SOME = (
+    "metric",
+    "alpha",
+    "epsilon",
+    "sign",
+    "smoothing",
+    "smoothing_samples",
+    "coarse_weight",
+    "coarse_alpha",
+    "temperature",
+)
+
+
+def migrated(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Format 1, which was flat, and had a method's own settings as texts "name=value"."""
+    settings = {RENAMED.get(name, name): value for name, value in content.items()}
+    method = checked(settings.get("method", "map-dlm"), str, "method")
+    types = METHODS[method].types
+    settings = {name: value for name, value in settings.items() if name not in OF_SOME or name in types}
+    if method not in ("map-dlm", "map-ssvm", "smooth-ap"):
+        settings = {name: value for name, value in settings.items() if name not in OF_SOME}
+    for each in checked(settings.pop("options", ()), tuple[str, ...], "options"):
+        name, equals, text = each.partition("=")
+        if name not in types or not equals:
+            raise ValueError(f"{method} has no option {each!r}: there is {', '.join(types) or 'none'}")
+        settings[name] = _value(name, text, types[name])
+    if method == "meta-lstm":
+        settings.setdefault("clip", 0.25)
+    return settings
+
+
+def _value(name: str, text: str, kind: Any) -> Any:
+    readers: dict[Any, Any] = {int: int, float: float, bool: lambda text: {"true": True, "false": False}[text.lower()]}
+    try:
+        return readers.get(kind, str)(text)
+    except (KeyError, ValueError):
+        raise ValueError(f"option {name} cannot be read: {text!r}") from None

@@ -1,0 +1,92 @@
+"""The optimiser of a run: which weights follow the gradient, how fast, and how they shrink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn, optim
+
+from rankshot.models.network import trunk_of
+
+from .parts import OptimiserConfig
+
+# Tensors that an optimiser keeps of each weight. They are there from the start: a checkpoint is filled in place.
+KEPT = {"adam": ("step", "exp_avg", "exp_avg_sq"), "adamw": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
+
+
+def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
+    """Parts of the embedding network that do not learn: neither their weights nor their batch statistics."""
+    trunk = trunk_of(network)
+    for prefix in prefixes:
+        inside = [each for name, each in trunk.named_modules() if name == prefix or name.startswith(f"{prefix}.")]
+        weights = [each for name, each in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
+        if not inside and not weights:
+            there = ", ".join(repr(name) for name, _ in trunk.named_children())
+            raise ValueError(f"frozen: the network has no part {prefix!r}: there is {there or 'none'}")
+        for each in weights:
+            each.requires_grad_(False)
+        for module in inside:
+            module.eval()
+
+
+def make_optimiser(
+    config: OptimiserConfig, model: nn.Module, method: nn.Module, learning_rate: float, device: torch.device
+) -> optim.Optimizer:
+    """Over the network and what its method learns beside it, with its state there from the start."""
+    groups = _groups(config, model, method)
+    on_gpu = device.type == "cuda"
+    for group in groups:  # in a CUDA graph a learning rate must be a tensor, or it would be recorded as the number it was
+        rate = learning_rate * group["factor"]
+        group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
+    if not any(group["params"] for group in groups):
+        raise ValueError("nothing is left to learn: every part of the network is frozen")
+    optimiser: optim.Optimizer
+    if config.name == "sgd":
+        optimiser = optim.SGD(groups, momentum=config.momentum, nesterov=config.nesterov, fused=True)
+    else:
+        kind = optim.AdamW if config.name == "adamw" else optim.Adam
+        optimiser = kind(groups, capturable=on_gpu, fused=True)
+    for group in optimiser.param_groups:
+        for each in group["params"]:
+            optimiser.state[each] = _first_state(config, each, device)
+    return optimiser
+
+
+def _first_state(config: OptimiserConfig, weight: Tensor, device: torch.device) -> dict[str, Any]:
+    if config.name == "sgd" and not config.momentum:
+        return {}
+    zeros = {name: torch.zeros_like(weight) for name in KEPT[config.name]}
+    return zeros | {"step": torch.zeros((), device=device)} if "step" in zeros else zeros
+
+
+def _groups(config: OptimiserConfig, model: nn.Module, method: nn.Module) -> list[dict[str, Any]]:
+    """Weights that go together: by how fast they learn, and whether they shrink."""
+    trunk = {id(each) for each in trunk_of(model).parameters()}
+    groups: dict[tuple[float, float], list[Tensor]] = {}
+    for each in [*model.parameters(), *method.parameters()]:
+        if each.requires_grad:
+            factor = config.trunk_rate if id(each) in trunk else 1.0
+            decay = config.weight_decay if each.dim() > 1 else 0.0  # norms and biases are vectors
+            groups.setdefault((factor, decay), []).append(each)
+    return [{"params": some, "factor": factor, "weight_decay": decay} for (factor, decay), some in groups.items()]
+
+
+def set_learning_rate(optimiser: optim.Optimizer, rate: float) -> None:
+    for group in optimiser.param_groups:
+        each = rate * group["factor"]
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(each)
+        else:
+            group["lr"] = each
+
+
+def state_tensors(optimiser: optim.Optimizer, named: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What the optimiser keeps of each weight, by name."""
+    kind = "sgd" if isinstance(optimiser, optim.SGD) else "adam"
+    return {
+        f"{kind}.{part}.{name}": tensor
+        for name, weight in named.items()
+        for part, tensor in optimiser.state.get(weight, {}).items()
+    }

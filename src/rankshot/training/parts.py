@@ -1,0 +1,212 @@
+"""The parts of a training run, each with the settings that concern it, typed, with one default each.
+
+Every setting also has a flat name, by which the command line, presets and `TrainConfig.of` call it: its own, unless the
+field tells another one.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Annotated, Any, Literal
+
+from rankshot.data.augmentation import check_augmentations
+from rankshot.data.batches import MOST_IMAGES
+from rankshot.fewshot.answerer import check_batch_norm
+from rankshot.fewshot.evaluation import check_episodes
+from rankshot.fewshot.tasks import MOST_CLASSES
+from rankshot.models.network import NETWORKS
+from rankshot.preprocess import MOST_PIXELS_A_SIDE
+from rankshot.registry import Choice
+from rankshot.schema import Between, checked
+
+UPDATES = 10**9  # at most
+Updates = Annotated[int, Between(1, UPDATES)]
+Share = Annotated[float, Between(0, 1)]
+
+
+def called(flat_name: str, default: Any) -> Any:
+    """A field whose flat name is not its own."""
+    return field(default=default, metadata={"flat": flat_name})
+
+
+def flat_name(setting: Field[Any]) -> str:
+    return str(setting.metadata.get("flat", setting.name))
+
+
+def _check(part: Any) -> None:
+    """Every setting against its own type: lists become tuples, as JSON has them and as people type them."""
+    hints = typing.get_type_hints(type(part), include_extras=True)
+    for each in fields(part):
+        if not isinstance(getattr(part, each.name), Choice):
+            object.__setattr__(part, each.name, checked(getattr(part, each.name), hints[each.name], flat_name(each)))
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """What to learn from."""
+
+    name: str = called("data", "glyphs")
+    """Data to train on: glyphs, omniglot, mini-imagenet, cub, cub-retrieval, or the path of images of your own."""
+    split: Literal["train", "trainval"] = "train"
+    """Classes to learn from: train, or trainval, which takes those of validation too and leaves none to validate on."""
+    rotations: bool = False
+    """Count every class four times, turned by 0, 90, 180 and 270 degrees, as is usual for Omniglot."""
+    root: str | None = None
+    """Folder of all prepared data. None: the environment's RANKSHOT_DATA, or the platform's cache folder."""
+    size: Annotated[int, Between(1, MOST_PIXELS_A_SIDE)] | None = None
+    """Pixels of a side that images of your own are made ready with. None: as the network wants them, or 84."""
+    augment: tuple[str, ...] = ()
+    """Random changes to the training images, any of: flip (left to right), crop (moved a little), jitter
+    (colours), turn (whole classes, by quarters)."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+        check_augmentations(self.augment)
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """What learns."""
+
+    architecture: Choice = field(default_factory=lambda: NETWORKS.choose("conv4"))
+    init: str | None = None
+    """Begin with the weights of a run folder, or those that come along, such as conv4-mini-imagenet. None: random ones."""
+    mirror: bool = False
+    """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
+    frozen: tuple[str, ...] = ()
+    """Parts of the network that do not learn, by the beginning of their names, such as 0 for the first block of conv4."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    """How weights follow the gradient."""
+
+    name: Literal["adam", "adamw", "sgd"] = called("optimiser", "adam")
+    """How the weights follow the gradient: adam, adamw, or sgd."""
+    learning_rate: Annotated[float, Between(1e-30, 1e38)] | None = None
+    """At the beginning. None: the method's own, 0.001 for most, 0.1 for siamese."""
+    weight_decay: Annotated[float, Between(0, 1e6)] = 0.0
+    """Of the weights, but not of norms and biases: adamw shrinks them by it, adam and sgd add it to the gradient."""
+    momentum: Share = 0.0
+    """Of sgd."""
+    nesterov: bool = False
+    """Of sgd with momentum: look ahead."""
+    clip: Annotated[float, Between(1e-9, 1e9)] | None = None
+    """Length that the gradient is cut to. None: it is not."""
+    trunk_rate: Annotated[float, Between(0, 1e6)] = 1.0
+    """Learning rate of the embedding network, as a factor of that of the layers that the method has beside it."""
+    warm_up: Annotated[int, Between(0, UPDATES)] = 0
+    """Updates in which the learning rate rises from 0."""
+    schedule: Literal["constant", "step", "cosine"] = "constant"
+    """Of the learning rate: constant, step (times `decay` every `decay_every` updates), or cosine (down to 0)."""
+    decay: Annotated[float, Between(1e-9, 1)] = 0.75
+    """Factor of the step schedule."""
+    decay_every: Updates = 2000
+    """Updates between two steps of the step schedule."""
+    average: Share = 0.0
+    """Validate and keep an average of the weights, which forgets by this factor an update. 0: the weights as they are."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+        for name in ("momentum", "nesterov"):
+            if getattr(self, name) and self.name != "sgd":
+                raise ValueError(f"the optimiser {self.name} has no setting {name!r}: that is one of 'sgd'")
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov looks ahead along the momentum: set momentum, to 0.9 say")
+        if self.average == 1 or self.momentum == 1:
+            raise ValueError("average and momentum must be from 0 to less than 1, got 1")
+
+    def factor_at(self, update: int, updates: int) -> float:
+        """Of the first learning rate, at update number `update`, which counts from 0.
+
+        >>> OptimiserConfig(schedule="step", decay=0.5, decay_every=10).factor_at(25, 100)
+        0.25
+        """
+        factor = min(1.0, (update + 1) / self.warm_up) if self.warm_up else 1.0
+        if self.schedule == "step":
+            return factor * self.decay ** (update // self.decay_every)
+        if self.schedule == "cosine":
+            return factor * 0.5 * (1 + math.cos(math.pi * update / updates))
+        return factor
+
+
+@dataclass(frozen=True)
+class BatchConfig:
+    """What an update learns from."""
+
+    classes: Annotated[int, Between(1, MOST_IMAGES)] = called("batch_classes", 16)
+    """Classes in a batch."""
+    size: Annotated[int, Between(2, MOST_IMAGES)] = called("batch_size", 128)
+    """Images in a batch, drawn from all images of its classes."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+@dataclass(frozen=True)
+class ValidationConfig:
+    """How the best network is found."""
+
+    every: Annotated[int, Between(0, UPDATES)] = called("validate_every", 100)
+    """Updates between two validations on held-out classes; the best model is kept. 0: never, the last is kept."""
+    ways: tuple[Annotated[int, Between(2, MOST_CLASSES)], ...] | None = called("validation_ways", None)
+    """Classes of a validation episode; the largest decides which model is best. None: 5 and 20, or as many as there are."""
+    shots: tuple[Annotated[int, Between(1, MOST_CLASSES)], ...] = called("validation_shots", (1,))
+    """Labelled images a class of a validation episode, in classification."""
+    episodes: int = called("validation_episodes", 100)
+    """Episodes of each validation task."""
+    batch_norm: str = "running"
+    """Batch norm in validation: by running averages, or by each batch's own statistics (batch), as the paper did."""
+    patience: Annotated[int, Between(1, UPDATES)] | None = None
+    """Stop after so many validations without a better network. None: go on to the end."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+        check_episodes(self.episodes)
+        check_batch_norm(self.batch_norm)
+        for name in ("ways", "shots"):
+            if getattr(self, name) == ():
+                raise ValueError(f"validation_{name} must be one number or more, got none")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How long, where, and what is written."""
+
+    updates: Updates = 800
+    """How many batches to learn from."""
+    minutes: Annotated[float, Between(0, 1e7)] | None = None
+    """Stop after so many minutes of training, if that is earlier; validation counts too. None: no such limit."""
+    seed: int = 0
+    """Of the first weights, the batches and the validation episodes."""
+    log_every: Updates = 10
+    """Updates between two lines of metrics.jsonl."""
+    checkpoint_every: Updates = 100
+    """Updates between two checkpoints to resume from."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to train: cpu, cuda, or auto (cuda where there is one)."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """What the network computes in: float32, bfloat16, or auto (bfloat16 on cuda)."""
+    cuda_graph: bool = True
+    """On a GPU: record an update once and replay it. A network that looks at its numbers on the way needs this off."""
+    loggers: tuple[Literal["tensorboard", "wandb"], ...] = called("logger", ())
+    """Also log to tensorboard (into the run's folder) or wandb."""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+PARTS: Mapping[str, Any] = {
+    "data": DataConfig,
+    "network": NetworkConfig,
+    "optimiser": OptimiserConfig,
+    "batch": BatchConfig,
+    "validation": ValidationConfig,
+    "run": RunConfig,
+}

@@ -1,0 +1,195 @@
+"""`train` with objects in place of names, callbacks, and the ways in which a run ends."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+import torch
+from small import SMALL, small
+from torch import nn
+
+import rankshot
+from rankshot import data, losses
+from rankshot.methods import Context, LossMethod
+from rankshot.preprocess import Preprocess
+from rankshot.tensors import read_tensors
+from rankshot.training import Callback, TrainConfig, train
+from rankshot.training.callbacks import loggers_for
+from rankshot.training.run_folder import read_metrics, status_of
+from rankshot.vectors import NotFinite
+
+
+def trunk():
+    return nn.Sequential(nn.Conv2d(1, 4, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten())
+
+
+class Heard(Callback):
+    def __init__(self):
+        self.heard = []
+
+    def started(self, folder, settings):
+        self.heard.append(("started", settings["updates"]))
+
+    def updated(self, update, loss, batch_map, per_second):
+        self.heard.append(("updated", update))
+
+    def validated(self, update, results, is_best):
+        self.heard.append(("validated", update))
+
+    def ended(self, update):
+        self.heard.append(("ended", update))
+
+
+def test_a_network_a_loss_and_images_that_are_given(tmp_path):
+    seen, held_out = data.load("glyphs", "train"), data.load("glyphs", "val")
+    torch.manual_seed(3)
+    network = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28), name="mine")
+    first = {name: each.clone() for name, each in network.state_dict().items()}
+    heard = Heard()
+    given = {"network": network, "loss": losses.NCALoss(0.2), "train_set": seen, "val_set": held_out}
+    status = train(small(updates=8), tmp_path / "run", callbacks=[heard], **given)
+    assert status.update == 8
+    assert heard.heard == [
+        ("started", 8), ("updated", 4), ("updated", 8), ("validated", 8), ("ended", 8),
+    ]  # fmt: skip
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["method"] == {"name": "NCALoss", "is_object": True}
+    assert config["network"]["architecture"] == {"name": "mine", "is_object": True}
+    assert config["data"]["name"] == "given from Python"
+    assert config["model"] == {"name": "mine", "in_channels": 1}
+    stored = read_tensors(tmp_path / "run" / "start.safetensors")
+    assert all(torch.equal(stored[name], each) for name, each in first.items())
+    again = rankshot.from_pretrained(tmp_path / "run", network=trunk())
+    images = torch.rand(2, 1, 28, 28)
+    best = read_tensors(tmp_path / "run" / "model.safetensors")
+    network.load_state_dict(best)
+    assert torch.equal(again(images), network.eval()(images))
+    with pytest.raises(ValueError, match=r"run holds a network 'mine', and there is 'conv4'.*give the network to from_pr"):
+        rankshot.from_pretrained(tmp_path / "run")
+    with pytest.raises(ValueError, match="is of another model"):
+        rankshot.from_pretrained(tmp_path / "run", network=nn.Sequential(nn.Conv2d(1, 5, 3), nn.Flatten()))
+
+
+def test_objects_equal_to_names_give_the_same_weights(tmp_path):
+    """A run by names, and one with the very same parts as objects, end with the same weights."""
+    train(small(method="nca", temperature=0.3), tmp_path / "named")
+    train(small(), tmp_path / "loss", loss=losses.NCALoss(0.3))
+    train(small(), tmp_path / "method", method=lambda context: LossMethod(context, losses.NCALoss(0.3)))
+    sets = {"train_set": data.load("glyphs"), "val_set": data.load("glyphs", "val")}
+    train(small(method="nca", temperature=0.3), tmp_path / "sets", **sets)
+    whole = read_tensors(tmp_path / "named" / "state.safetensors")
+    for name in ("loss", "method", "sets"):
+        other = read_tensors(tmp_path / name / "state.safetensors")
+        assert all(torch.equal(whole[each], other[each]) for each in whole), name
+
+
+def test_a_run_with_objects_goes_on_with_them(tmp_path):
+    def go(updates, **more):
+        torch.manual_seed(0)
+        given = {"network": rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28)), "loss": losses.TripletLoss()}
+        return train(small(updates=updates), tmp_path / "run", **{**given, **more})
+
+    go(6)
+    assert go(12, resume=True).update == 12
+    with pytest.raises(ValueError, match="was begun with network 'Sequential' and cannot go on with 'conv4'"):
+        go(14, resume=True, network=None)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"loss": losses.NCALoss(), "method": LossMethod}, "a loss is a method by itself: give one of them"),
+        ({"loss": 3}, "a loss is called with embeddings and labels, got 3"),
+        ({"method": lambda context: 3}, "a method is a rankshot.methods.Method, or makes one of a Context, got 3"),
+        ({"network": nn.Flatten()}, r"Flatten does not tell what pictures it takes: rankshot\.wrap\(network, preprocess="),
+        ({"train_set": "glyphs"}, "there are no classes to validate on: give val_set too, or set validate_every to 0"),
+    ],
+)
+def test_objects_that_are_none(tmp_path, given, message):
+    given = {name: data.load("glyphs") if each == "glyphs" else each for name, each in given.items()}
+    with pytest.raises((TypeError, ValueError), match=message):
+        train(SMALL, tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_sizes_that_do_not_fit(tmp_path):
+    network = rankshot.wrap(trunk(), preprocess=Preprocess(1, 20, 20))
+    with pytest.raises(ValueError, match=r"the network takes images of 1x20x20 .*, and these are 1x28x28"):
+        train(SMALL, tmp_path / "run", network=network)
+    small_ones = data.ImageSet(np.zeros((8, 1, 20, 20), np.uint8), np.arange(8) // 4, ("a", "b"))
+    with pytest.raises(ValueError, match="images to learn from are 1x28x28, those to validate on 1x20x20: make them alike"):
+        train(SMALL, tmp_path / "run", val_set=small_ones)
+    with pytest.raises(ValueError, match=r"size is 20, and the images of glyphs are 28x28: .*config_for"):
+        train(small(size=20), tmp_path / "run")
+
+
+def test_only_what_is_not_finite_is_called_diverged(tmp_path):
+    """An error of a loss of one's own comes out as it is."""
+
+    def broken(embeddings, labels):
+        raise ValueError("my own mistake")
+
+    with pytest.raises(ValueError, match=r"^my own mistake$"):
+        train(SMALL, tmp_path / "run", loss=broken)
+
+    def not_finite(embeddings, labels):
+        raise NotFinite("embeddings must be finite")
+
+    with pytest.raises(ValueError, match="training broke down at update 1: embeddings must be finite"):
+        train(SMALL, tmp_path / "other", loss=not_finite)
+
+
+def test_it_ends_when_nothing_gets_better(tmp_path):
+    """A learning rate of nearly nothing: the first validation stays the best."""
+    config = small(updates=200, validate_every=4, patience=3, learning_rate=1e-30)
+    status = train(config, tmp_path / "run")
+    assert (status.update, status.best_update) == (16, 4)
+    assert train(config, tmp_path / "run", resume=True) == status  # it is done
+    assert train(config.changed(patience=5), tmp_path / "run", resume=True).update == 24
+
+
+def test_it_ends_in_time(tmp_path):
+    began = time.perf_counter()
+    config = small(updates=10**6, validate_every=10**6, minutes=0.02)
+    status = train(config, tmp_path / "run")
+    assert time.perf_counter() - began < 30
+    assert 0 < status.update < 10**6
+    assert status.total_seconds >= 1.2
+    assert read_metrics(tmp_path / "run")[-1]["update"] == status.update  # measured where it ends
+    assert status_of(tmp_path / "run") == status
+    assert train(config.changed(minutes=0.04), tmp_path / "run", resume=True).update > status.update
+
+
+def test_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard")
+    train(small(updates=8, logger=("tensorboard",)), tmp_path / "run")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    written = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    written.Reload()
+    assert [(each.step, pytest.approx(each.value)) for each in written.Scalars("train/loss")] == [
+        (line["update"], line["loss"]) for line in read_metrics(tmp_path / "run") if "loss" in line
+    ]
+    assert "validation/retrieval 20-way" in written.Tags()["scalars"]
+
+
+def test_a_logger_that_is_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr("rankshot.training.callbacks.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"the logger 'wandb' needs a package .*: pip install 'rankshot\[wandb\]'"):
+        loggers_for(["wandb"])
+    with pytest.raises(ImportError, match="tensorboard"):
+        train(small(logger=("tensorboard",)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_context_tells_what_a_method_is_made_for(tmp_path):
+    seen = []
+
+    def made(context):
+        seen.append(context)
+        return LossMethod(context, losses.NCALoss())
+
+    train(small(updates=1, filters=8), tmp_path / "run", method=made)
+    assert seen == [Context(embedding_dim=8, classes=419, batch_classes=4, batch_size=32)]
+    assert TrainConfig.from_json(tmp_path / "run" / "config.json").method.name == "made"

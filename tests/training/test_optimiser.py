@@ -1,0 +1,129 @@
+"""Optimisers do what torch's own do, to the weights that they are for."""
+
+import pytest
+import torch
+from methods.made import made
+from small import small
+from torch import nn, optim
+
+from rankshot.models.network import trunk_of
+from rankshot.tensors import read_tensors
+from rankshot.training import train
+from rankshot.training.optimiser import freeze, make_optimiser, set_learning_rate
+from rankshot.training.parts import OptimiserConfig
+
+CPU = torch.device("cpu")
+
+
+def stepped(optimiser, model, loss, steps=5):
+    for number in range(steps):
+        optimiser.zero_grad()
+        images = torch.rand(12, 1, 16, 16, generator=torch.Generator().manual_seed(number))
+        loss(model(images), torch.arange(12) % 3).backward()
+        optimiser.step()
+    return torch.cat([each.detach().flatten() for each in model.parameters()])
+
+
+@pytest.mark.parametrize(
+    ("settings", "plain"),
+    [
+        ({}, lambda weights: optim.Adam(weights, lr=0.01)),
+        ({"name": "adamw", "weight_decay": 0.5}, lambda weights: optim.AdamW(grouped(weights, 0.5), lr=0.01)),
+        ({"weight_decay": 0.5}, lambda weights: optim.Adam(grouped(weights, 0.5), lr=0.01)),
+        ({"name": "sgd"}, lambda weights: optim.SGD(weights, lr=0.01)),
+        ({"name": "sgd", "momentum": 0.9}, lambda weights: optim.SGD(weights, lr=0.01, momentum=0.9)),
+        (
+            {"name": "sgd", "momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
+            lambda weights: optim.SGD(grouped(weights, 0.1), lr=0.01, momentum=0.9, nesterov=True),
+        ),
+    ],
+    ids=["adam", "adamw", "adam with decay", "sgd", "momentum", "nesterov"],
+)
+def test_against_torch_s_own(settings, plain):
+    found = []
+    for make in (
+        lambda m, k: make_optimiser(OptimiserConfig(**settings), m, k, 0.01, CPU),
+        lambda m, _: plain(m.parameters()),
+    ):
+        torch.manual_seed(0)
+        model, method = made("nca")
+        before = torch.cat([each.detach().flatten() for each in model.parameters()])
+        found.append(stepped(make(model, method), model, method.loss))
+    torch.testing.assert_close(found[0], found[1], rtol=1e-5, atol=1e-6)
+    assert not torch.allclose(found[0], before)
+
+
+def grouped(weights, decay):
+    weights = list(weights)
+    return [
+        {"params": [each for each in weights if each.dim() > 1], "weight_decay": decay},
+        {"params": [each for each in weights if each.dim() <= 1], "weight_decay": 0.0},
+    ]
+
+
+def test_a_trunk_that_learns_slower():
+    """The embedding network by a tenth of the rate of the layers that a method has beside and around it."""
+    model, method = made("matching-fce")
+    optimiser = make_optimiser(OptimiserConfig(trunk_rate=0.1), model, method, 1.0, CPU)
+    rates = {id(each): group["lr"] for group in optimiser.param_groups for each in group["params"]}
+    trunk = {id(each) for each in trunk_of(model).parameters()}
+    assert {rates[each] for each in trunk} == {0.1}
+    assert {rate for each, rate in rates.items() if each not in trunk} == {1.0}
+    set_learning_rate(optimiser, 0.5)
+    assert sorted({group["lr"] for group in optimiser.param_groups}) == [0.05, 0.5]
+
+
+def test_frozen_parts():
+    model, method = made("prototypical")
+    freeze(model.train(), ["0", "1"])
+    optimiser = make_optimiser(OptimiserConfig(), model, method, 0.01, CPU)
+    learns = {id(each) for group in optimiser.param_groups for each in group["params"]}
+    names = {name for name, each in model.named_parameters() if id(each) in learns}
+    assert names == {name for name, _ in model.named_parameters() if name.split(".")[1] in ("2", "3")}
+    before = {name: each.clone() for name, each in model.state_dict().items()}
+    model(torch.rand(6, 1, 16, 16))
+    changed = {name.split(".")[1] for name, each in model.state_dict().items() if not torch.equal(each, before[name])}
+    assert changed == {"2", "3"}  # the running statistics of the others alone
+    with pytest.raises(ValueError, match="frozen: the network has no part '7': there is '0', '1', '2', '3', '4'"):
+        freeze(model, ["7"])
+    freeze(model, ["2", "3"])
+    with pytest.raises(ValueError, match="nothing is left to learn: every part of the network is frozen"):
+        make_optimiser(OptimiserConfig(), model, nn.Identity(), 0.01, CPU)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"optimiser": "sgd", "momentum": 0.9, "learning_rate": 0.01, "warm_up": 8},
+        {"optimiser": "adamw", "weight_decay": 0.1, "clip": 0.1, "frozen": ("0",), "trunk_rate": 0.5},
+    ],
+    ids=str,
+)
+def test_a_run_goes_on_to_the_same_weights(tmp_path, settings):
+    config = small(validate_every=0, **settings)
+    train(config, tmp_path / "whole")
+    train(config.changed(updates=10), tmp_path / "parts")
+    train(config, tmp_path / "parts", resume=True)
+    whole, parts = (read_tensors(tmp_path / name / "state.safetensors") for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+def test_a_frozen_block_stays_as_it_began(tmp_path):
+    train(small(updates=1, validate_every=0, frozen=("0",)), tmp_path / "one")
+    train(small(updates=9, validate_every=0, frozen=("0",)), tmp_path / "nine")
+    one, nine = (read_tensors(tmp_path / name / "model.safetensors") for name in ("one", "nine"))
+    assert {name.split(".")[0] for name in one if torch.equal(one[name], nine[name])} == {"0"}
+    assert {name.split(".")[0] for name in one if not torch.equal(one[name], nine[name])} == {"1", "2", "3"}
+
+
+def test_a_gradient_that_is_cut(tmp_path):
+    """SGD takes a step of the rate times the length that the gradient is cut to."""
+    settings = {"optimiser": "sgd", "learning_rate": 1.0, "clip": 1e-3, "validate_every": 0, "log_every": 1}
+    train(small(updates=1, **settings), tmp_path / "one")
+    train(small(updates=2, **settings), tmp_path / "two")
+    one, two = (read_tensors(tmp_path / name / "state.safetensors") for name in ("one", "two"))
+    moved = [
+        two[name] - one[name] for name in one if name.startswith("model.") and "running" not in name and "num_" not in name
+    ]
+    assert torch.cat([each.flatten() for each in moved]).norm().item() == pytest.approx(1e-3, rel=1e-3)
