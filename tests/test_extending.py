@@ -235,10 +235,6 @@ def test_weights_of_another_network(here, capsys):
             ["--init", "a", "--network", "small-resnet", "--width", "8"],
             "a has in_channels 1, width 4, and this network in_channels 1, width 8: ",
         ),
-        (
-            ["--network", "small-resnet", "--method", "maml"],
-            "small-resnet has no `as_function`, conv4 has",
-        ),
     ):
         assert main(["train", *arguments, "--out", "b", *TINY]) == 1
         assert message in capsys.readouterr().err

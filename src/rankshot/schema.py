@@ -106,9 +106,9 @@ def _fitted(value: Any, hint: Any, place: str) -> Any:
         try:
             found = _fitted(value, inside[0], place)
         except _Wrong as wrong:
-            raise _Wrong(place, told(hint), value) if wrong.place == place else wrong from None
+            raise _Wrong(place, in_words(hint), value) if wrong.place == place else wrong from None
         if not all(limit(found) for limit in inside[1:]):
-            raise _Wrong(place, told(hint), value)
+            raise _Wrong(place, in_words(hint), value)
         return found
     if hint is Any:
         return value
@@ -116,7 +116,7 @@ def _fitted(value: Any, hint: Any, place: str) -> Any:
         return _one_of(value, hint, inside, place)
     if origin is Literal:
         if not any(type(each) is type(value) and each == value for each in inside):
-            raise _Wrong(place, told(hint), value)
+            raise _Wrong(place, in_words(hint), value)
         return value
     if is_dataclass(hint):
         return _record(value, hint, place)
@@ -129,7 +129,7 @@ def _fitted(value: Any, hint: Any, place: str) -> Any:
     if hint is None:
         hint = types.NoneType
     if type(value) is not hint:
-        raise _Wrong(place, told(hint), value)
+        raise _Wrong(place, in_words(hint), value)
     return value
 
 
@@ -142,7 +142,7 @@ def _one_of(value: Any, hint: Any, options: tuple[Any, ...], place: str) -> Any:
             if wrong.place != place or typing.get_origin(option) is Annotated:  # of the right kind, and yet wrong
                 deeper = deeper or wrong
     kinds = [option for option in options if option not in (None, types.NoneType)]
-    raise deeper if deeper is not None and len(kinds) == 1 else _Wrong(place, told(hint), value)
+    raise deeper if deeper is not None and len(kinds) == 1 else _Wrong(place, in_words(hint), value)
 
 
 def _object(value: Any, hint: Any, place: str) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def _record(value: Any, kind: Any, place: str) -> Any:
 
 def _list(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> list[Any]:
     if not isinstance(value, (list, tuple)):
-        raise _Wrong(place, told(hint), value)
+        raise _Wrong(place, in_words(hint), value)
     return [_fitted(each, inside[0], f"{place}[{number}]") for number, each in enumerate(value)]
 
 
@@ -182,7 +182,7 @@ def _tuple(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> tuple[
     if len(inside) == 2 and inside[1] is ...:
         return tuple(_list(value, inside, hint, place))
     if not isinstance(value, (list, tuple)) or len(value) != len(inside):
-        raise _Wrong(place, told(hint), value)
+        raise _Wrong(place, in_words(hint), value)
     return tuple(
         _fitted(each, one, f"{place}[{number}]") for number, (each, one) in enumerate(zip(value, inside, strict=True))
     )
@@ -198,21 +198,21 @@ _FITTED: dict[Any, Callable[..., Any]] = {list: _list, tuple: _tuple, dict: _dic
 _WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object"}
 
 
-def told(hint: Any) -> str:
+def in_words(hint: Any) -> str:
     """A hint in words.
 
-    >>> told(tuple[int, ...] | None)
+    >>> in_words(tuple[int, ...] | None)
     'a list of whole numbers or null'
     """
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        return " ".join([told(inside[0]), *map(str, inside[1:])])
+        return " ".join([in_words(inside[0]), *map(str, inside[1:])])
     if origin in (types.UnionType, typing.Union):
-        return " or ".join(told(each) for each in inside)
+        return " or ".join(in_words(each) for each in inside)
     if origin is Literal:
         return "one of " + ", ".join(json.dumps(each) for each in inside)
     if origin is list or (origin is tuple and inside[1:] == (...,)):
-        return f"a list of {told(inside[0]).removeprefix('a ').replace('number', 'numbers').replace('text', 'texts')}"
+        return f"a list of {in_words(inside[0]).removeprefix('a ').replace('number', 'numbers').replace('text', 'texts')}"
     if origin is tuple:
         return f"a list of {len(inside)} values"
     if hint in (None, types.NoneType):

@@ -59,13 +59,13 @@ def test_the_gradient_of_what_a_step_leads_to(shared):
     """As MAML has it."""
 
     def gradient(layer):
-        def lost(weights, images):
+        def loss_of(weights, images):
             values, (mean, variance) = layer(images, *weights, EPS)
             return values.square().mean() + mean.sin().sum() + variance.log().sum()
 
         def after_a_step(images, *weights):
-            steps = grad(lost)(weights, images)
-            return lost([each - 0.1 * step for each, step in zip(weights, steps, strict=True)], images)
+            steps = grad(loss_of)(weights, images)
+            return loss_of([each - 0.1 * step for each, step in zip(weights, steps, strict=True)], images)
 
         torch.manual_seed(1)
         losses, weights = of_all_tasks(after_a_step, shared)
@@ -81,7 +81,7 @@ def test_the_step_of_each_task(layer, shared):
 
     def steps(layer):
         torch.manual_seed(1)
-        lost = lambda weights, images: layer(images, *weights, EPS)[0].square().mean()  # noqa: E731
-        return of_all_tasks(lambda images, *weights: grad(lost)(weights, images), shared)[0]
+        loss_of = lambda weights, images: layer(images, *weights, EPS)[0].square().mean()  # noqa: E731
+        return of_all_tasks(lambda images, *weights: grad(loss_of)(weights, images), shared)[0]
 
     torch.testing.assert_close(steps(layer), steps(plain_block))

@@ -4,9 +4,9 @@ import sys
 
 import torch
 
+from rankshot.ranking.fused_rows import objective_rows
 from rankshot.ranking.objectives import on_sides, settings
-from rankshot.ranking.rows import objective_rows
-from rankshot.ranking.sides import split
+from rankshot.ranking.sorted_pool import split
 
 FRAMEWORKS = [("dlm", 1.0, 10.0), ("dlm", 0.01, 1.0), ("ssvm", 1.0, 10.0), ("ssvm", 0.5, 1.0)]
 SHIFTS = [(0.0,), (-0.02, 0.0, 0.03)]

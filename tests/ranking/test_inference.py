@@ -12,7 +12,7 @@ from oracles import METRICS, all_interleavings, best_objective, objective_of, or
 from rankshot import ranking
 from rankshot.ranking import inference, solvers
 from rankshot.ranking.metrics import get_metric
-from rankshot.ranking.sides import other_side, predicted, split
+from rankshot.ranking.sorted_pool import other_side, predicted, split
 
 EPSILONS = (0.03, 0.1, 1.0, 10.0)
 SIZES = [(P, N) for P, N in itertools.product(range(1, 7), repeat=2) if P + N <= 7]

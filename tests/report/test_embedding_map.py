@@ -1,11 +1,12 @@
 """The map gathers what is near."""
 
+import numpy as np
 import pytest
 import torch
 
 from rankshot import data
 from rankshot.models import Conv4
-from rankshot.report.embedding_map import _neighbourhoods, embedding_map, layout
+from rankshot.report.embedding_map import embedding_map, layout
 
 
 def clusters(seed=0, spread=0.15):
@@ -17,7 +18,7 @@ def clusters(seed=0, spread=0.15):
 
 def test_clusters_stay_together():
     vectors, labels = clusters()
-    places = layout(vectors)
+    places = torch.from_numpy(layout(vectors))
     assert places.shape == (90, 2)
     assert places.isfinite().all()
     nearest = torch.cdist(places, places).fill_diagonal_(torch.inf).topk(5, largest=False).indices
@@ -26,12 +27,13 @@ def test_clusters_stay_together():
 
 def test_it_is_the_same_every_time():
     vectors, _ = clusters()
-    assert torch.equal(layout(vectors), layout(vectors))
+    assert np.array_equal(layout(vectors), layout(vectors))
 
 
 def test_degenerate_input():
-    assert layout(torch.zeros(10, 4)).isfinite().all()
-    assert layout(torch.eye(4)).isfinite().all()
+    assert np.isfinite(layout(torch.zeros(10, 4))).all()
+    assert np.isfinite(layout(torch.eye(4))).all()
+    assert layout(torch.eye(2)).shape == (2, 2)
     assert layout(torch.rand(10, 1)).shape == (10, 2)  # one dimension
 
 
@@ -43,12 +45,3 @@ def test_narrow_and_collapsed_networks_have_a_map_too(filters):
     drawn = embedding_map(model, data.load("glyphs", "val"), seed=0)
     assert "nan" not in drawn
     assert drawn.count("<image") == 160
-
-
-def test_perplexity():
-    vectors, _ = clusters(spread=1.0)
-    chances = _neighbourhoods(torch.cdist(vectors, vectors).double().square(), 15.0)
-    assert torch.allclose(chances.sum(1), torch.ones(90).double())
-    assert not chances.diagonal().any()
-    effective = (-(chances * chances.clamp(min=1e-300).log()).sum(1)).exp()
-    assert torch.allclose(effective, torch.full((90,), 15.0).double(), rtol=1e-3)

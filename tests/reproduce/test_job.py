@@ -8,8 +8,8 @@ from small import small
 
 from rankshot import data, fewshot
 from rankshot.models import from_pretrained
-from rankshot.reproduce.again import compared, other_seeds
 from rankshot.reproduce.job import Questions, Run, perform, result_of, run_in
+from rankshot.reproduce.repeat import compared, other_seeds
 from rankshot.training import train
 
 ASKED = Questions(ways=(3,), shots=(1, 2), episodes=10)

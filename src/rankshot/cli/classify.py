@@ -13,13 +13,13 @@ import numpy as np
 import tyro
 
 from rankshot.gallery import Embedder, Failure, FewShotClassifier
-from rankshot.gallery.finding import examples, image_files
+from rankshot.gallery.image_files import examples, image_files
 from rankshot.gallery.saved_classifier import is_saved
 from rankshot.terminal import tallying
 
+from .messages import complain, report_failures
 from .output import answers_to
 from .parsing import Files, parsed, typed
-from .telling import complain, told
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         files, done = image_files(options.images), 0
         while some := list(islice(files, AT_ONCE)):
             for part in embedder.each(some):
-                failures += told(part.failures)
+                failures += report_failures(part.failures)
                 done += len(part.places)
                 tell(done)
                 rows = answers(classifier, [str(some[place]) for place in part.places], part.vectors)
@@ -102,7 +102,7 @@ def taught(options: Options, embedder: Embedder) -> tuple[FewShotClassifier, lis
     paths = [(path, name) for name, found in examples(options.support).items() for path in found]
     parts = list(embedder.each(path for path, _ in paths))
     places = [place for part in parts for place in part.places]
-    failures = told([failure for part in parts for failure in part.failures])
+    failures = report_failures([failure for part in parts for failure in part.failures])
     labels = [paths[place][1] for place in places]
     if missing := {name for _, name in paths} - set(labels):
         raise ValueError(f"of class {sorted(missing)[0]!r} in {options.support} no image can be read")

@@ -14,12 +14,12 @@ import tyro
 
 from rankshot.gallery import Gallery
 from rankshot.gallery.faiss_store import folder_in
-from rankshot.gallery.finding import image_files
+from rankshot.gallery.image_files import image_files
 from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import say, tallying
 
+from .messages import complain, metadata_of, report_failures
 from .parsing import Files, parsed_one_of
-from .telling import complain, metadata_of, told
 
 AT_ONCE = 1024
 Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
@@ -51,7 +51,7 @@ class Add:
                 added, changed, failed = (
                     added + len(done.ids),
                     changed + len(done.changed),
-                    failed + len(told(done.failures)),
+                    failed + len(report_failures(done.failures)),
                 )
                 there, unknown = there + done.there, unknown + done.unknown
                 tell(added)

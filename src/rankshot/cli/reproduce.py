@@ -14,14 +14,14 @@ import tyro
 
 from rankshot.data import prepared
 from rankshot.files import write_whole
-from rankshot.reproduce.again import check_comparable, compared
 from rankshot.reproduce.figures import draw_all
 from rankshot.reproduce.job import Run, result_of, run_in
 from rankshot.reproduce.plan import BENCHMARKS, plan
+from rankshot.reproduce.repeat import check_comparable, compared
+from rankshot.reproduce.run_all import check, run_all
 from rankshot.reproduce.systems import systems
 from rankshot.reproduce.tables import all_tables
 from rankshot.reproduce.trials import trials
-from rankshot.reproduce.work import check, work_off
 from rankshot.terminal import counting, say
 
 from .parsing import parsed
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str]) -> int:
         for name in names:
             with counting(name) as told:
                 prepared(name, options.root, told=told)
-        left = work_off(runs, options.results, options.runs, jobs=options.jobs, seconds=options.seconds)
+        left = run_all(runs, options.results, options.runs, jobs=options.jobs, seconds=options.seconds)
         say(f"{len(runs) - len(left)} of {len(runs)} runs are done" + (f"; next: {left[0].name}" if left else ""))
         code = code or int(bool(left) and options.seconds is None)
     if options.tables:

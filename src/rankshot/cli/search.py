@@ -16,8 +16,8 @@ from rankshot.gallery.hits_sheet import hits_sheet
 from rankshot.gallery.store import Hit
 from rankshot.terminal import json_line, say
 
+from .messages import metadata_of
 from .parsing import Files, parsed
-from .telling import metadata_of
 
 
 @dataclass(frozen=True)

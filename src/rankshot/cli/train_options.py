@@ -22,6 +22,9 @@ from rankshot.training.parts import PARTS, flat_name
 
 from .parsing import Files, typed
 
+# Options that are called otherwise than their setting, whose own name stays an alias: torchrun, in front of a command,
+# would take it for the beginning of an option of its own (--signals-to-handle).
+CALLED = {"sign": "update-sign"}
 GROUPS = ("data", "network", "method", "batch", "optimiser", "validation", "run")
 
 
@@ -69,10 +72,11 @@ def options_for(start: TrainConfig) -> Any:
 
 def _group(name: str, settings: Mapping[str, tuple[Any, str]], values: Mapping[str, Any]) -> Any:
     """Only those that are typed come back."""
-    annotated = {
-        each: Annotated[hint, tyro.conf.arg(help=f"{told} (default: {_shown(values[each])})", help_behavior_hint="")]
-        for each, (hint, told) in settings.items()
-    }
+    annotated: dict[str, Any] = {}
+    for each, (hint, told) in settings.items():
+        other: dict[str, Any] = {"name": CALLED[each], "aliases": [f"--{each}"]} if each in CALLED else {}
+        text = f"{told} (default: {_shown(values[each])})"
+        annotated[each] = Annotated[hint, tyro.conf.arg(help=text, help_behavior_hint="", **other)]
     return TypedDict(name.capitalize(), annotated, total=False)  # type: ignore[operator]
 
 
@@ -108,10 +112,12 @@ def docs_of(kind: type) -> dict[str, str]:
 def check_whose(arguments: Sequence[str], start: TrainConfig) -> None:
     """An option that only another method or network has is told by whose it is."""
     known = {*start.flat(), *(each.name for each in fields(Options)), "run", "help"}
+    known |= {option.replace("-", "_") for option in CALLED.values()}
     for option in sorted(typed(arguments)):
         name = option.removeprefix("--").replace("-", "_")
         if name in known or name.removeprefix("no_") in known:
             continue
+        name = name.removeprefix("no_")
         for kind, registry in CHOICES.items():
             if any(name in part.types for _, part in registry.items()):
                 chosen = start.method.name if kind == "method" else start.network.architecture.name

@@ -9,13 +9,13 @@ from .checks import checked_batch
 
 
 class BatchLoss(nn.Module):
-    """Checks the batch, and computes in full precision whatever the network did; a subclass says what is lost."""
+    """Checks the batch, and computes in full precision whatever the network did; `compute` is for a subclass."""
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         labels = checked_batch("embeddings", embeddings, "labels", labels)
         with torch.autocast(embeddings.device.type, enabled=False):
-            return self.lost(embeddings, labels)
+            return self.compute(embeddings, labels)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """(B, D) of any precision and (B,) -> ()."""
         raise NotImplementedError

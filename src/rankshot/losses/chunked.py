@@ -9,11 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rankshot.ranking.fused_rows import fits, objective_rows
 from rankshot.ranking.inference import decouples
 from rankshot.ranking.objectives import Objective, Settings, on_sides
-from rankshot.ranking.rows import fits, objective_rows
-from rankshot.ranking.sides import split
 from rankshot.ranking.solvers import programme_values
+from rankshot.ranking.sorted_pool import split
 
 VALUES_A_PAIR = 32  # about how many numbers one query and one item take while they are ranked
 

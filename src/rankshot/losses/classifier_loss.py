@@ -38,7 +38,7 @@ class ClassifierLoss(BatchLoss):
         self.head = nn.Linear(*sizes, bias=not cosine)
         self.cosine, self.scale = cosine, positive("scale", scale)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         values = embeddings.to(self.head.weight.dtype)
         scores = self._by_cosine(values) if self.cosine else self.head(values)
         try:

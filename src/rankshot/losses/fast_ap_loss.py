@@ -43,7 +43,7 @@ class FastAPLoss(BatchLoss):
         super().__init__()
         self.bins = whole("bins", bins, 1, MOST_BINS)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         distances = squared_distances(embeddings)
         relevance, valid = relevance_of(labels)
         centres = torch.linspace(0.0, LARGEST, self.bins + 1, dtype=distances.dtype, device=distances.device)

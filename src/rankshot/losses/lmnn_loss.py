@@ -45,7 +45,7 @@ class LMNNLoss(BatchLoss):
         self.neighbours, self.push = whole("neighbours", neighbours, 1, MOST_NEIGHBOURS), real("push", push, SMALLEST, 1)
         self.margin = positive("margin", margin)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         distances = squared_distances(embeddings)
         relevance, valid = relevance_of(labels)
         nearest, which = distances.masked_fill(~relevance, torch.inf).topk(

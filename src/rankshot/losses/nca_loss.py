@@ -39,7 +39,7 @@ class NCALoss(BatchLoss):
         super().__init__()
         self.temperature = positive("temperature", temperature)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         unit = unit_vectors(embeddings)
         scores = (2 * unit @ unit.T - 2) / self.temperature  # |u - v|^2 = 2 - 2 u.v
         relevance, valid = relevance_of(labels)

@@ -42,7 +42,7 @@ class SmoothAPLoss(BatchLoss):
         super().__init__()
         self.temperature = positive("temperature", temperature)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         unit = unit_vectors(embeddings)
         scores = unit @ unit.T / self.temperature
         relevance, valid = relevance_of(labels)

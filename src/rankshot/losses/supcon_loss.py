@@ -38,7 +38,7 @@ class SupConLoss(BatchLoss):
         super().__init__()
         self.temperature = positive("temperature", temperature)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         unit = unit_vectors(embeddings)
         relevance, valid = relevance_of(labels)
         chances = (unit @ unit.T / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)

@@ -39,7 +39,7 @@ class TripletLoss(BatchLoss):
         super().__init__()
         self.margin = positive("margin", margin)
 
-    def lost(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         distances = squared_distances(embeddings)
         relevance, valid = relevance_of(labels)
         irrelevant = valid & ~relevance

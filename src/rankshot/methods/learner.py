@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import Tensor, nn
 
-from rankshot.models.conv4_as_function import Statistics
+from rankshot.models.as_function import Statistics, as_function, prepare
+from rankshot.models.mirrored import Mirrored
 
 MOST_STEPS = 1000  # that a task is learned in
 Weights = Mapping[str, Tensor]
@@ -18,21 +18,13 @@ class Learner(nn.Module):
 
     def __init__(self, embedder: nn.Module, way: int) -> None:
         super().__init__()
-        if not hasattr(embedder, "as_function"):
-            name = getattr(embedder, "description", {}).get("name", type(embedder).__name__)
-            mirrored = ", together with mirror images," if "mirror" in getattr(embedder, "description", {}) else ""
-            raise ValueError(
-                f"a system that learns every task anew needs a network that is a function of its weights: {name}{mirrored} "
-                "has no `as_function`, conv4 has"
-            )
+        if isinstance(embedder, Mirrored):
+            raise ValueError("a system that learns every task anew sees no mirror images: leave out mirror")
         if way < 2:
             raise ValueError(f"way must be 2 or more, got {way}")
         self.network, self.head = embedder, nn.Linear(int(embedder.embedding_dim), way)  # type: ignore[arg-type]
         self.way = way
-        norms = [each for each in embedder.modules() if isinstance(each, nn.BatchNorm2d)]
-        for norm in norms:  # a task is normalised by itself: there is nothing to average over tasks
-            norm.track_running_stats = False
-            norm.running_mean = norm.running_var = norm.num_batches_tracked = None
+        prepare(embedder)
 
     def weights(self) -> dict[str, Tensor]:
         return dict(self.named_parameters())
@@ -54,8 +46,7 @@ class Learner(nn.Module):
         """
         prefix = "network."
         of_network = {name.removeprefix(prefix): each for name, each in weights.items() if name.startswith(prefix)}
-        network: Any = self.network
-        values, found = network.as_function(of_network, images, known, derived_twice=derived_twice)
+        values, found = as_function(self.network, of_network, images, known, derived_twice=derived_twice)
         if values.shape[1] != weights["head.weight"].shape[1]:
             raise ValueError(
                 f"this network was made for images of another size than {'x'.join(map(str, images.shape[-2:]))}"

@@ -32,12 +32,12 @@ class AdaptingNetwork(TaskLearner):
     def adapted(self, support_x: Tensor, support_y: Tensor, way: int, steps: int, *, first_order: bool = False) -> Weights:
         """The weights after so many steps; differentiable by those that they start from, unless `first_order`."""
 
-        def lost(weights: dict[str, Tensor]) -> Tensor:
+        def loss_of(weights: dict[str, Tensor]) -> Tensor:
             return nn.functional.cross_entropy(self.learner.logits(weights, support_x, way)[0], support_y)
 
         weights = self.learner.weights()
         for _ in range(steps):
-            gradients = grad(lost)({name: each.detach() for name, each in weights.items()} if first_order else weights)
+            gradients = grad(loss_of)({name: each.detach() for name, each in weights.items()} if first_order else weights)
             weights = {name: each.add(gradients[name], alpha=-self.rate) for name, each in weights.items()}
         return weights
 
@@ -151,8 +151,8 @@ class MAML(Episodic):
             for count in (self.shot, self.per_class - self.shot)
         )
 
-        def lost(support_x: Tensor, query_x: Tensor) -> Tensor:
+        def loss_of(support_x: Tensor, query_x: Tensor) -> Tensor:
             weights = model.adapted(support_x, of_support, self.way, self.steps, first_order=self.first_order)
             return nn.functional.cross_entropy(model.learner.logits(weights, query_x, self.way)[0], of_queries)
 
-        return vmap(lost)(support.flatten(1, 2), queries.flatten(1, 2)).mean(), None
+        return vmap(loss_of)(support.flatten(1, 2), queries.flatten(1, 2)).mean(), None

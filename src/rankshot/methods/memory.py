@@ -125,9 +125,9 @@ class WithMemory(Episodic):
         embeddings = self.embed(model, images)
         with torch.autocast(images.device.type, enabled=False):
             unit = unit_vectors(embeddings).view(self.tasks, self.way, self.per_class, -1).transpose(1, 2).flatten(1, 2)
-            return self.lost(unit, labels.view(-1, self.per_class)[:, 0]), embeddings
+            return self.margin_loss(unit, labels.view(-1, self.per_class)[:, 0]), embeddings
 
-    def lost(self, unit: Tensor, classes: Tensor) -> Tensor:
+    def margin_loss(self, unit: Tensor, classes: Tensor) -> Tensor:
         """(tasks, images, D), one of each class, then the next of each; (tasks * way,), which classes these are -> ()."""
         right, wrong, there = self.nearest_keys(unit.detach(), classes)
         missing = (self.margin + (unit * (wrong - right)).sum(-1)).clamp(min=0)

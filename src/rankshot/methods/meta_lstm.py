@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import grad, vmap
 
 from rankshot.limits import whole
-from rankshot.models.conv4_as_function import Statistics
+from rankshot.models.as_function import Statistics
 from rankshot.models.network import build_around
 from rankshot.models.network import register as register_network
 
@@ -114,7 +114,7 @@ class LearningNetwork(TaskLearner):
         """
         first = self.learner.weights()
 
-        def lost(theta: Tensor, images: Tensor) -> tuple[Tensor, tuple[Tensor, list[tuple[Tensor, Tensor]]]]:
+        def loss_of(theta: Tensor, images: Tensor) -> tuple[Tensor, tuple[Tensor, list[tuple[Tensor, Tensor]]]]:
             logits, statistics = self.learner.logits(self._named(theta, first), images, way, derived_twice=False)
             loss = nn.functional.cross_entropy(logits, support_y)
             return loss, (loss, statistics)
@@ -123,7 +123,7 @@ class LearningNetwork(TaskLearner):
         states = self.updater.start(theta.flatten())
         seen: list[Statistics] = []
         for _ in range(self.steps):
-            gradient, (loss, statistics) = for_each(len(theta), grad(lost, has_aux=True), theta.detach(), support_x)
+            gradient, (loss, statistics) = for_each(len(theta), grad(loss_of, has_aux=True), theta.detach(), support_x)
             seen.append(statistics)
             of_each = loss[:, None].expand_as(theta).flatten()
             updated, states = self.updater(theta.flatten(), gradient.flatten(), of_each, states)

@@ -13,7 +13,8 @@ from rankshot.kernels import kernels_work
 from rankshot.preprocess import Preprocess
 from rankshot.schema import Between
 
-from .conv4_as_function import Statistics, conv4_as_function
+from .as_function import Statistics
+from .conv4_as_function import conv4_as_function
 from .network import register
 
 SMALLEST = 16  # pixels of a side, of which four halvings leave one

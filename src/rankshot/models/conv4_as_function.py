@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from .as_function import Statistics
 from .double_backward import convolved, pooled
-
-Statistics = Sequence[tuple[Tensor, Tensor]]  # mean and variance of every layer
 
 
 def conv4_as_function(

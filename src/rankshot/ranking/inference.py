@@ -14,7 +14,7 @@ from torch import Tensor
 from . import solvers
 from .checks import check_epsilon, check_sign, checked
 from .metrics import Metric, get_metric
-from .sides import Sides, other_side, predicted, split, truth
+from .sorted_pool import SortedPool, other_side, predicted, split, truth
 
 FEW_RELEVANT = 48  # so many are tried one by one; with more, bisection is faster …
 SMALL_TABLE = 2**28  # … unless an accelerator can try all of them in tables of this size together
@@ -63,7 +63,7 @@ def loss_augmented_ranking(
     return _items(scores, relevance, valid, lambda sides: augmented(sides, metric, epsilon, sign))
 
 
-def augmented(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:
+def augmented(sides: SortedPool, metric: Metric, epsilon: float, sign: int) -> Tensor:
     """(Q, R): by the solver that fits, a decoupled one where it is exact, the dynamic programme elsewhere."""
     pull = pull_of(sides, metric, epsilon, sign)
     if decouples(metric, sign):
@@ -86,12 +86,12 @@ def decouples(metric: Metric, sign: int) -> bool:
     return sign > 0 and metric.concave
 
 
-def pull_of(sides: Sides, metric: Metric, epsilon: float, sign: int) -> Tensor:
+def pull_of(sides: SortedPool, metric: Metric, epsilon: float, sign: int) -> Tensor:
     """(Q, 1): what the metric's loss weighs against differences of scores, in the units of `solvers`."""
     return sign * epsilon / 2 * metric.scales(sides) * (sides.n_relevant * sides.n_irrelevant)
 
 
-def _items(scores: Tensor, relevance: Tensor, valid: Tensor | None, infer: Callable[[Sides], Tensor]) -> Tensor:
+def _items(scores: Tensor, relevance: Tensor, valid: Tensor | None, infer: Callable[[SortedPool], Tensor]) -> Tensor:
     sides = split(*checked(scores, relevance, valid))
     above_relevant = infer(sides)
     above = sides.to_items(above_relevant, other_side(above_relevant, scores.shape[1]))

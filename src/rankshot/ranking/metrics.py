@@ -26,7 +26,7 @@ from rankshot.limits import whole
 from rankshot.registry import Registry
 
 from .checks import checked
-from .sides import Sides, counting, predicted, split
+from .sorted_pool import SortedPool, counting, predicted, split
 
 MOST_ITEMS = 2**24  # up to which all whole numbers are different in float32
 MOST_VALUES = 2**27  # of a loss table
@@ -62,13 +62,13 @@ class Metric:
     concave: bool = False
     needs_irrelevant: bool = False
 
-    def value(self, sides: Sides, above: Tensor) -> Tensor:
+    def value(self, sides: SortedPool, above: Tensor) -> Tensor:
         """(Q,) what each ranking, n_k (Q, R), is worth; nan where there is nothing to rank."""
         defined = sides.rankable if self.needs_irrelevant else sides.n_relevant > 0
         worth = self.best(sides.n_relevant.to(sides.dtype)) - self.regret(sides, above)
         return worth.masked_fill(~defined, torch.nan).squeeze(-1)
 
-    def regret(self, sides: Sides, above: Tensor) -> Tensor:
+    def regret(self, sides: SortedPool, above: Tensor) -> Tensor:
         """(Q, 1) the task loss L: what the ranking loses against the ground truth."""
         k = counting(sides.relevant.shape[1], sides.relevant)
         losses = self.loss(k, above.to(sides.dtype))
@@ -80,7 +80,7 @@ class Metric:
             return get_metric, (self.name,)
         return Metric, tuple(getattr(self, field.name) for field in fields(self))
 
-    def scales(self, sides: Sides) -> Tensor:
+    def scales(self, sides: SortedPool) -> Tensor:
         """(Q, 1) the factor of each query; finite also where a side is empty."""
         n_relevant = sides.n_relevant.clamp(min=1).to(sides.dtype)
         n_irrelevant = sides.n_irrelevant.clamp(min=1).to(sides.dtype)

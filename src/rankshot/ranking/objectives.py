@@ -19,7 +19,7 @@ from torch import Tensor
 from .checks import check_alpha, check_epsilon, check_sign, checked
 from .inference import augmented
 from .metrics import Metric, get_metric
-from .sides import Sides, predicted, split, truth
+from .sorted_pool import SortedPool, predicted, split, truth
 
 
 class Settings(NamedTuple):
@@ -105,7 +105,7 @@ def settings(
     return Settings(framework, get_metric(metric), float(epsilon), float(alpha), int(sign))
 
 
-def on_sides(sides: Sides, scores: Tensor, chosen: Settings) -> Objective:
+def on_sides(sides: SortedPool, scores: Tensor, chosen: Settings) -> Objective:
     """The objective where the sides are sorted already; `scores` are those that were split, finite everywhere."""
     above = augmented(sides, chosen.metric, chosen.epsilon, chosen.sign)
     factor, reference, constant = FRAMEWORKS[chosen.framework](sides, above, chosen)
@@ -121,16 +121,16 @@ def on_sides(sides: Sides, scores: Tensor, chosen: Settings) -> Objective:
     return Objective((weights * scores).sum(-1) + constant, weights)
 
 
-def _ssvm(sides: Sides, above: Tensor, chosen: Settings) -> Reference:
+def _ssvm(sides: SortedPool, above: Tensor, chosen: Settings) -> Reference:
     task_loss = chosen.metric.regret(sides, above).where(sides.rankable, 0.0).squeeze(-1)
     return Reference(1.0, truth(sides), chosen.epsilon * task_loss)
 
 
-def _dlm(sides: Sides, above: Tensor, chosen: Settings) -> Reference:
+def _dlm(sides: SortedPool, above: Tensor, chosen: Settings) -> Reference:
     return Reference(chosen.sign / chosen.epsilon, predicted(sides), 0.0)
 
 
-FRAMEWORKS: dict[str, Callable[[Sides, Tensor, Settings], Reference]] = {"ssvm": _ssvm, "dlm": _dlm}
+FRAMEWORKS: dict[str, Callable[[SortedPool, Tensor, Settings], Reference]] = {"ssvm": _ssvm, "dlm": _dlm}
 
 
 def _objective(scores: Tensor, relevance: Tensor, valid: Tensor | None, chosen: Settings) -> Objective:

@@ -27,12 +27,12 @@ from torch import Tensor
 
 from .checks import may_look
 from .metrics import Elementwise
-from .sides import Sides, counting
+from .sorted_pool import SortedPool, counting
 
 TABLE_ELEMENTS = 2**22
 
 
-def sweep(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
+def sweep(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
     """Every number m of relevant items above, for every irrelevant item at once.
 
     Few passes over (Q, G), in buffers that are used again, without bool tensors: this is where small batches spend their
@@ -53,7 +53,7 @@ def sweep(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     return _count_below(above_irrelevant, sides)
 
 
-def table(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
+def table(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
     """As `sweep`, with as many m at a time as a table of TABLE_ELEMENTS holds."""
     places = sides.relevant.shape[1]
     s, t = _relative(sides)
@@ -69,7 +69,7 @@ def table(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     return _count_below(above_irrelevant, sides)
 
 
-def bisection(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
+def bisection(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
     """Divide and conquer over k. Call n_k the number of irrelevant items with m < k, which is what k has above it.
 
     Once n_lo and n_hi of a span of k are known, the items between them have lo <= m < hi. So n of the middle k is found
@@ -107,7 +107,7 @@ def bisection(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
     return above[:, 1 : relevant + 1].contiguous()
 
 
-def programme(sides: Sides, pull: Tensor, step: Elementwise) -> Tensor:
+def programme(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
     """h_k(n) = g_k(n) + max of h_(k-1) up to n, then back along the maxima; g_k(n) = pair(k, 1) + … + pair(k, n).
 
     Where the maxima came from is kept for one stretch of k at a time, and found again from the h before the stretch when
@@ -158,13 +158,13 @@ def programme_values(places: int, items: int) -> int:
     return (stretch(places) + -(-places // stretch(places)) + 6) * (items + 1)
 
 
-def _relative(sides: Sides) -> tuple[Tensor, Tensor]:
+def _relative(sides: SortedPool) -> tuple[Tensor, Tensor]:
     """Sums of s_1 … s_m (Q, R), and t (Q, G), relative to s_1: only differences count, and large sums would lose them."""
     origin = sides.relevant[:, :1]
     return (sides.relevant - origin).cumsum(-1), sides.irrelevant - origin
 
 
-def _count_below(above_irrelevant: Tensor, sides: Sides) -> Tensor:
+def _count_below(above_irrelevant: Tensor, sides: SortedPool) -> Tensor:
     """n_k from m, which never falls along a row: how many irrelevant items have m < k."""
     k = counting(sides.relevant.shape[1], sides.relevant).expand_as(sides.relevant).contiguous()
     return torch.searchsorted(above_irrelevant, k)

@@ -9,8 +9,8 @@ from rankshot.gallery import Failure
 from rankshot.terminal import say
 
 
-def told(failures: list[Failure]) -> list[Failure]:
-    """Who could not be read, a line each."""
+def report_failures(failures: list[Failure]) -> list[Failure]:
+    """Which images could not be read, a line each."""
     for each in failures:
         complain(f"{each.name}: {each.why}")
     return failures

@@ -13,7 +13,7 @@ from processes import FOREGROUND
 from small import small
 
 from rankshot.reproduce.job import Run
-from rankshot.reproduce.work import work_off
+from rankshot.reproduce.run_all import run_all
 from rankshot.tensors import read_notes
 from rankshot.training.run_folder import read_metrics
 
@@ -33,12 +33,12 @@ def drawn(data_root):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_each_is_run_once(jobs, tmp_path, capfd):
-    assert work_off(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
+    assert run_all(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
     told = capfd.readouterr().out
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
     assert sorted(path.stem for path in made) == ["0", "1", "2"]
     assert all(f"small/{number}: " in told for number in range(3))
-    assert work_off(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
+    assert run_all(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
     assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
 
 
@@ -58,23 +58,23 @@ def test_processes_share_the_cores(tmp_path):
 
 
 def test_first_things_first_and_no_more_than_there_is_time_for(tmp_path):
-    left = work_off(runs(), tmp_path / "results", tmp_path / "runs", seconds=0.01)
+    left = run_all(runs(), tmp_path / "results", tmp_path / "runs", seconds=0.01)
     assert [run.name for run in left] == ["small/1", "small/2"]
 
 
 def test_one_that_breaks_down_leaves_the_others_alone(tmp_path, capfd):
     first, second, third = runs()
     broken = Run("small/1", small(batch_classes=100_000), None)
-    assert work_off([first, broken, third], tmp_path / "results", tmp_path / "runs") == [broken]
+    assert run_all([first, broken, third], tmp_path / "results", tmp_path / "runs") == [broken]
     assert "small/1: a batch must have 2 to" in capfd.readouterr().out
     assert second.name == broken.name
 
 
 def test_bad_options(tmp_path):
     with pytest.raises(ValueError, match="jobs must be a whole number from 1 to 256, got 0"):
-        work_off(runs(), tmp_path, tmp_path, jobs=0)
+        run_all(runs(), tmp_path, tmp_path, jobs=0)
     with pytest.raises(ValueError, match=r"seconds must be a number from 0 to 1e[+]09, got -1"):
-        work_off(runs(), tmp_path, tmp_path, seconds=-1)
+        run_all(runs(), tmp_path, tmp_path, seconds=-1)
 
 
 UPDATES = 300
@@ -83,9 +83,9 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from reproduce.test_work import runs
-from rankshot.reproduce.work import work_off
+from rankshot.reproduce.run_all import run_all
 if __name__ == "__main__":
-    left = work_off(runs(2, updates=int(sys.argv[2])), Path(sys.argv[1]), Path(sys.argv[1]) / "runs", jobs=2)
+    left = run_all(runs(2, updates=int(sys.argv[2])), Path(sys.argv[1]), Path(sys.argv[1]) / "runs", jobs=2)
     print("left", len(left))
 """
 

@@ -19,7 +19,7 @@ from .sorting import sort_rows
 
 
 @dataclass(frozen=True)
-class Sides:
+class SortedPool:
     """Q rankings of G items each, as two sorted lists of scores.
 
     relevant         (Q, R)  scores, best first; past a query's end -inf
@@ -47,9 +47,9 @@ class Sides:
         """(Q, 1) bool: there is something on both sides."""
         return (self.n_relevant > 0) & (self.n_irrelevant > 0)
 
-    def rows(self, some: slice) -> Sides:
+    def rows(self, some: slice) -> SortedPool:
         """The same for some of the queries."""
-        return Sides(
+        return SortedPool(
             self.relevant[some],
             self.irrelevant[some],
             self.n_relevant[some],
@@ -67,7 +67,7 @@ class Sides:
         return values[:, :items]
 
 
-def split(scores: Tensor, relevant: Tensor, irrelevant: Tensor, bound: int | None = None) -> Sides:
+def split(scores: Tensor, relevant: Tensor, irrelevant: Tensor, bound: int | None = None) -> SortedPool:
     """Part the items of every query by the two masks (an item in neither is not ranked), and sort each side.
 
     Equal scores on one side keep the order in which the items came. `bound` is a number of relevant items that no query
@@ -86,7 +86,7 @@ def split(scores: Tensor, relevant: Tensor, irrelevant: Tensor, bound: int | Non
     past_the_end = column[:places] >= n_relevant
     relevant_scores = scores.gather(-1, item.clamp(max=items - 1)).masked_fill_(past_the_end, -torch.inf)
     relevant_scores, order = sort_rows(relevant_scores)
-    return Sides(
+    return SortedPool(
         relevant=relevant_scores,
         irrelevant=irrelevant_scores,
         n_relevant=n_relevant,
@@ -114,13 +114,13 @@ def counting(last: int, like: Tensor) -> Tensor:
     return torch.arange(1, last + 1, device=like.device, dtype=like.dtype)
 
 
-def truth(sides: Sides) -> Tensor:
+def truth(sides: SortedPool) -> Tensor:
     """(Q, R): every relevant item above every irrelevant one."""
     places, items = sides.relevant.shape[1], sides.irrelevant.shape[1]
     past_the_end = torch.arange(places, device=sides.relevant.device) >= sides.n_relevant
     return past_the_end * items
 
 
-def predicted(sides: Sides) -> Tensor:
+def predicted(sides: SortedPool) -> Tensor:
     """(Q, R): the order of the scores. An irrelevant item that scores as much as a relevant one is above it."""
     return torch.searchsorted(-sides.irrelevant, -sides.relevant, right=True)

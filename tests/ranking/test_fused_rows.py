@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from rankshot.losses import RankingLoss
+from rankshot.ranking.fused_rows import MOST_ITEMS, fits
 from rankshot.ranking.objectives import settings
-from rankshot.ranking.rows import MOST_ITEMS, fits
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 
@@ -59,7 +59,7 @@ class TestOnAGPU:
         assert (found[0] - found[1]).norm() < 2e-2 * found[0].norm()  # a ranking or two may differ in rounding
 
     def test_a_graph_outlives_what_is_kept(self):
-        from rankshot.ranking import rows
+        from rankshot.ranking import fused_rows
 
         embeddings, labels = torch.randn(64, 8, device="cuda"), torch.randint(6, (64,), device="cuda")
         loss = RankingLoss(smoothing=0.01)
@@ -67,8 +67,8 @@ class TestOnAGPU:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             value = loss(embeddings, labels)
-        sizes = [each.shape for kept in rows._kept.values() for each in kept]
-        rows._kept.clear()
+        sizes = [each.shape for kept in fused_rows._kept.values() for each in kept]
+        fused_rows._kept.clear()
         poison = [torch.full(size, torch.nan, device="cuda") for size in sizes for _ in range(50)]
         graph.replay()
         assert poison

@@ -16,7 +16,7 @@ from rankshot.kernels import kernels_work, on
 from .inference import decouples
 from .metrics import Metric
 from .objectives import Objective, Settings
-from .sides import counting
+from .sorted_pool import counting
 
 MOST_ITEMS = 1024
 MOST_KEPT = 16
@@ -33,7 +33,7 @@ def objective_rows(
     scores: Tensor, relevant: Tensor, irrelevant: Tensor, chosen: Settings, shifts: Sequence[float] = (0.0,)
 ) -> Objective:
     """(Q, G) float32 and two masks -> (Q,), (Q, G): the mean over `shifts`, by which the relevant scores are raised."""
-    from . import rows_kernel
+    from . import fused_rows_kernel
 
     queries, items = scores.shape
     n_relevant, n_irrelevant = (each.sum(-1, keepdim=True).clamp_(min=1).float() for each in (relevant, irrelevant))
@@ -41,7 +41,9 @@ def objective_rows(
     steps, losses, raised = _constants(chosen.metric, items, tuple(shifts), scores.device)
     loss, weights = scores.new_empty(queries), torch.empty_like(scores)
     with on(scores):
-        rows_kernel.launch(scores.contiguous(), relevant, irrelevant, scale, steps, losses, loss, weights, chosen, raised)
+        fused_rows_kernel.launch(
+            scores.contiguous(), relevant, irrelevant, scale, steps, losses, loss, weights, chosen, raised
+        )
     return Objective(loss, weights)
 
 

@@ -24,9 +24,7 @@ from .job import Run, perform, result_of
 MOST_JOBS, MOST_SECONDS = 256, 1e9
 
 
-def work_off(
-    runs: Sequence[Run], results: Path, folders: Path, *, jobs: int = 1, seconds: float | None = None
-) -> list[Run]:
+def run_all(runs: Sequence[Run], results: Path, folders: Path, *, jobs: int = 1, seconds: float | None = None) -> list[Run]:
     """Perform what has no json yet, first things first; returns what is still to do.
 
     folders  where the run folders are made: a run that was stopped goes on there

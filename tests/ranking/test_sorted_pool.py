@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankshot.ranking.sides import other_side, split
+from rankshot.ranking.sorted_pool import other_side, split
 
 
 @settings(deadline=None)

@@ -3,7 +3,7 @@
 import pytest
 from pictures import deep_folder
 
-from rankshot.gallery.finding import examples, image_files
+from rankshot.gallery.image_files import examples, image_files
 
 
 @pytest.fixture

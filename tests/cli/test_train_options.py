@@ -1,0 +1,97 @@
+"""The options of `rankshot train`: those of its parts, of one method and of one network; clear of torchrun's."""
+
+import re
+import typing
+
+import pytest
+from torch.distributed.run import get_args_parser
+
+from rankshot.cli.main import main
+from rankshot.cli.train_options import CALLED, GROUPS, Options, options_for
+from rankshot.methods import METHODS
+from rankshot.training import TrainConfig
+from rankshot.training.config import CHOICES, PLACES
+
+
+def names(config):
+    """Every option of a run, without dashes at the front."""
+    made = options_for(config)
+    hints = typing.get_type_hints(made, include_extras=True)
+    groups = [typing.get_type_hints(typing.get_args(hints[group])[0]) for group in GROUPS]
+    own = [name for name in typing.get_type_hints(Options) if name not in GROUPS]
+    return {CALLED.get(name, name.replace("_", "-")) for name in (*own, *(each for group in groups for each in group))}
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_clear_of_torchrun_s(method):
+    """Its parser takes any beginning of an option of its own for that option, also behind the name of the script."""
+    theirs = [option for action in get_args_parser()._actions for option in action.option_strings]
+    assert "--run-path" in theirs
+    ours = names(TrainConfig.of(method=method))
+    assert {"out", "updates", "method"} <= ours
+    assert {each for each in ours if any(option.startswith(f"--{each}") for option in theirs)} == set()
+    assert any(option.startswith("--run") for option in theirs)  # which is why the folder is --out
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_method_has_its_own_settings_and_no_others(method):
+    found = names(TrainConfig.of(method=method))
+    everybody = {name.replace("_", "-") for name in (*PLACES, *CHOICES, "filters", *typing.get_type_hints(Options))}
+    assert found - everybody == {CALLED.get(name, name.replace("_", "-")) for name in METHODS[method].types}
+
+
+def shown(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--help"])
+    assert ended.value.code == 0
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_help(capsys):
+    told = shown(capsys, "train", "--method", "nca")
+    assert "--temperature FLOAT Of nca: how soft the choice of a neighbour is. (default: 0.1)" in told
+    assert "--alpha" not in told
+    for name, part in METHODS.items():
+        assert f"{name}: {part.summary.rstrip('.')}." in told
+    told = shown(capsys, "train", "--method", "maml", "--preset", "mini-imagenet")
+    assert "--steps INT Of maml: of gradient descent on a task while it learns. (default: 5)" in told
+    assert "--filters INT Of conv4: of each of its four layers. (default: 32)" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--method nca --alpha 3", "method 'nca' has no setting 'alpha': that is one of 'map-ssvm', 'map-dlm'"),
+        ("--method nca --tasks 3", "method 'nca' has no setting 'tasks': that is one of 'maml', 'memory'"),
+        ("--method nca --no-shared", "method 'nca' has no setting 'shared': that is one of 'memory'"),
+        ("--method ncaa", "unknown method 'ncaa': did you mean 'nca'?"),
+        ("--network conv5", "unknown network 'conv5': did you mean 'conv4'?"),
+        ("--momentum 0.9", "the optimiser adam has no setting 'momentum': that is one of 'sgd'"),
+        ("--preset omniglot-20-way", "map-dlm has no preset 'omniglot-20-way': .*; it is one of maml"),
+        ("--frozen 9", "frozen: the network has no part '9': there is '0', '1', '2', '3', '4'"),
+        ("--size 20", "glyphs has no option 'size'"),
+        ("--config newer.json", "newer.json: its format 3 is newer than this version of rankshot"),
+        ("--load none.py", "there is no none.py"),
+        ("--patience 3 --validate-every 0", "patience counts validations, and there are none"),
+    ],
+)
+def test_sentences(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "newer.json").write_text('{"format": 3}')
+    assert main(["train", "--out", "run", *arguments.split()]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("rankshot: ")
+    assert len(told.splitlines()) == 1
+    assert re.search(message, told), told
+    assert not (tmp_path / "run").exists()
+
+
+def test_old_names_work_on_as_aliases(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = "--filters 4 --updates 2 --validate-every 0 --batch-classes 4 --batch-size 16 --device cpu".split()
+    assert main(["train", "--run", "one", *small]) == 0
+    assert main(["train", "--out", "one", "--resume", "--updates", "3"]) == 0
+    assert main(["train", "--run", "one", "--resume", "--updates", "4"]) == 0
+    for name in ("--sign", "--update-sign"):
+        assert main(["train", "--out", name.strip("-"), name, "-1", *small]) == 0
+        assert TrainConfig.from_json(tmp_path / name.strip("-") / "config.json").method.settings["sign"] == -1
