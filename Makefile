@@ -1,4 +1,4 @@
-# Two commands set up a fresh machine by themselves: `make quickstart` and `make test`.
+# Commands that set up a fresh machine by themselves: `make quickstart`, `make test` and `make test-all`.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,7 +7,7 @@ RUNS := runs/quickstart
 UPDATES := 400
 EPISODES := 1000
 
-.PHONY: setup quickstart test lint types pytest bench tables fuzz crash stress clean
+.PHONY: setup quickstart test test-all lint types pytest bench tables fuzz crash stress clean
 
 setup: $(STAMP)
 
@@ -23,7 +23,12 @@ quickstart: setup
 	$(BIN)/rankshot train --out $(RUNS)/map-dlm --method map-dlm --updates $(UPDATES) --resume
 	$(BIN)/rankshot evaluate $(RUNS)/map-dlm $(RUNS)/siamese --untrained --episodes $(EPISODES)
 
-test: lint types pytest
+# What one waits for while changing something: all but the tests marked `slow`.
+test: lint types
+	$(BIN)/pytest -n 2 -m 'not slow'
+
+# What every change must pass: the same and the slow ones, in one run of pytest, whose closing line comes last.
+test-all: lint types pytest
 
 lint: setup
 	$(BIN)/ruff check --no-cache .

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from processes import python
 
 from rankshot import data
+from rankshot.cli.main import main
 from rankshot.methods import METHODS
 from rankshot.registry import REGISTRIES
 from rankshot.training.keep_memory import keep_freed_memory
@@ -21,21 +23,31 @@ os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # its handlers close what a forked
 os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that tests start, too
 
 
-LONG = (
+LONG = (  # half a minute and more
     "test_every_block",
     "test_quickstart_in_short",
-    "test_killed_five_times_it_ends_with_the_same_weights",
     "test_it_installs_into_a_clean_environment_and_works",
+    "test_more_than_twice_chance[maml]",
     "test_more_than_twice_chance[meta-lstm]",
-    "test_all_of_it_on_a_milvus_server",
+    "test_killed_five_times_it_ends_with_the_same_weights",
     "test_omniglot_end_to_end",
     "test_stopped_by_ctrl_c_it_goes_on_where_it_was",
+    "test_all_of_it_on_a_milvus_server",
 )
 
 
+# Who asks for one of these takes long, whatever it does: a browser, a Milvus server, a campaign in a process of its own.
+# What starts torchrun or runs a notebook is to have such a fixture too.
+SLOW = {"browser", "milvus_server", "campaign", "torchrun", "notebook"}
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
     """The longest first, so that at the end no worker waits for another."""
-    items.sort(key=lambda item: item.name not in LONG)
+    for item in items:
+        if SLOW & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: (item.name not in LONG, item.get_closest_marker("slow") is None))
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -65,9 +77,14 @@ def known_parts():
 
 
 @pytest.fixture(scope="session")
-def rankshot(data_root):
+def drawn(data_root):
+    """The folder of `glyphs`, to be copied to where another root has it: to draw it takes many seconds."""
+    return data.prepared("glyphs", data_root)
+
+
+@pytest.fixture(scope="session")
+def rankshot(drawn):
     """The command line as a process, which finds `glyphs` drawn: rankshot("train", …) -> arguments for subprocess."""
-    data.load("glyphs", root=data_root)
     return lambda *arguments: [sys.executable, "-m", "rankshot", *map(str, arguments)]
 
 
@@ -78,6 +95,21 @@ def shared():
     if not folder.is_dir():
         pytest.skip(f"the real data sets are not here ({folder})")
     return folder
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, drawn):
+    """A run for tests of commands to read; who changes it takes a copy."""
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    few = "--filters 8 --batch-classes 4 --batch-size 32 --updates 4 --validation-episodes 5 --device cpu"
+    assert main(["train", "--run", str(folder), *few.split()]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def campaign():
+    """campaign("-m", "campaigns.fuzz", …): a campaign, or a script that plants faults for one, as a process."""
+    return python
 
 
 @pytest.fixture

@@ -76,12 +76,18 @@ def best_objective(s, t, name, epsilon, sign, tables=all_rankings):
     return np.max(coefficients @ np.concatenate([s, t]) + sign * epsilon * losses[name])
 
 
+def _lists(*values):
+    """Numbers of Python: to take them out of a tensor one by one is slow."""
+    return [each.tolist() if isinstance(each, torch.Tensor) else list(each) for each in values]
+
+
 def order_of(above, relevance, scores):
     """One query's ranking as items from the top, from its opponents above; asserts that it is one legal interleaving.
 
     The k-th relevant item with n above stands at k + n, the j-th irrelevant one with m above at j + m: if the integers
     are legal, these are all the places from 1 on, each once.
     """
+    above, relevance, scores = _lists(above, relevance, scores)
     places = {}
     for side in (True, False):
         items = [item for item in range(len(above)) if bool(relevance[item]) is side]
@@ -98,6 +104,7 @@ def order_of(above, relevance, scores):
 
 def objective_of(above, scores, relevance, name, epsilon, sign):
     """F + sign * epsilon * L of a returned ranking, from the order that it spells."""
+    above, scores, relevance = _lists(above, scores, relevance)
     order = order_of(above, relevance, scores)
     P, N = int(sum(relevance)), int(len(relevance) - sum(relevance))
     place = {item: rank for rank, item in enumerate(order)}

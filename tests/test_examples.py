@@ -1,22 +1,44 @@
 """What the README tells a newcomer to run, run."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
+OWN_LOOP = ROOT / "examples" / "own_loop.py"
+
+
+def first_and_last(printed):
+    """((of digits seen, never seen) before, the same after)."""
+    steps = re.findall(r"seen in training (\S+)   on digits never seen (\S+)", printed)
+    return [[float(each) for each in steps[at]] for at in (0, -1)]
+
+
+@pytest.mark.slow
 def test_own_loop_learns_to_retrieve_what_it_never_saw():
-    done = subprocess.run([sys.executable, ROOT / "examples" / "own_loop.py"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, OWN_LOOP], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    steps = re.findall(r"seen in training (\S+)   on digits never seen (\S+)", done.stdout)
-    (seen_before, unseen_before), (seen_after, unseen_after) = ([float(x) for x in steps[at]] for at in (0, -1))
+    (seen_before, unseen_before), (seen_after, unseen_after) = first_and_last(done.stdout)
     assert seen_after > max(0.95, seen_before)
     assert unseen_after > unseen_before
 
 
+def test_own_loop_in_short(capsys):
+    """A tenth of its steps."""
+    names = runpy.run_path(str(OWN_LOOP))
+    names["main"].__globals__["STEPS"] = 40
+    names["main"]()
+    (seen_before, _), (seen_after, _) = first_and_last(capsys.readouterr().out)
+    assert seen_after > seen_before + 0.1
+
+
+@pytest.mark.slow
 def test_quickstart_in_short(tmp_path):
     """`make quickstart` with a few updates: the commands, the table, the report; and once more, to no harm."""
     command = ["make", "--no-print-directory", "quickstart", f"RUNS={tmp_path}", "UPDATES=30", "EPISODES=50"]

@@ -4,7 +4,6 @@ Each test fails on the version it was found in. The tests of the parts (`Of find
 """
 
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from disks import raised_by
+from forked import COMMAND, CONTEXT, python
 from pictures import class_folders, encoded, pixels, write
 from PIL import Image
 from processes import FOREGROUND
@@ -40,11 +40,16 @@ def in_order(command, **options):
     return done.returncode, done.stdout, done.stderr
 
 
+def command_in_order(*arguments):
+    """The same of a command, whose beginning does not matter."""
+    done = python(COMMAND, *arguments)
+    assert "Traceback" not in done.stderr, done.stderr[-1500:]
+    return done.returncode, done.stdout, done.stderr
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("findings") / "run"
-    assert main(["train", "--run", str(folder), *TINY]) == 0
-    return folder
+def run(tmp_path_factory, trained):
+    return shutil.copytree(trained, tmp_path_factory.mktemp("findings") / "run")
 
 
 def test_1_a_folder_from_elsewhere_overwrites_nothing(run, tmp_path):
@@ -94,9 +99,8 @@ def _add(place, stop):
 
 def test_3_searching_while_another_process_adds(tmp_path):
     Gallery(tmp_path / "g", dimensions=8).add(vectors(20_000), metadata=[{"colour": "red"}] * 20_000)
-    context = multiprocessing.get_context("spawn")
-    stop = context.Event()
-    other = context.Process(target=_add, args=(tmp_path / "g", stop))
+    stop = CONTEXT.Event()
+    other = CONTEXT.Process(target=_add, args=(tmp_path / "g", stop))
     with Gallery.open(tmp_path / "g") as gallery:
         other.start()
         try:
@@ -111,6 +115,7 @@ def test_3_searching_while_another_process_adds(tmp_path):
     assert other.exitcode == 0
 
 
+@pytest.mark.slow  # load; the test of finding 3 in tests/gallery/test_classifier.py has less of it
 def test_3_threads_that_share_a_classifier(tmp_path):
     classifier = FewShotClassifier(rule="prototype").fit(vectors(40), np.arange(40) % 4)
     problems, is_over = [], threading.Event()
@@ -208,18 +213,19 @@ def test_5_a_pipe_and_a_device_among_the_pictures(tmp_path, rankshot):
     assert b"pipe.png" in errors
 
 
-def test_5_a_tar_that_claims_to_be_endless(tmp_path, rankshot):
+def test_5_a_tar_that_claims_to_be_endless(tmp_path):
     archive = tmp_path / "images.tar"
     header = tarfile.TarInfo("photos/notes.txt")
     header.size = 2**60
     archive.write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(10_240))
-    code, _, errors = in_order(rankshot("data", "prepare", archive, "--root", tmp_path / "root"))
-    assert (code, errors.count(b"\n")) == (1, 1)
+    code, _, errors = command_in_order("data", "prepare", archive, "--root", tmp_path / "root")
+    assert (code, errors.count("\n")) == (1, 1)
 
 
+@pytest.mark.slow  # the test of finding 5 in tests/data/test_decoding.py has it in threads
 def test_5_a_picture_that_takes_gigabytes(tmp_path):
     """16 bits a pixel, just under the limit of pixels; all in black, so that the file is small."""
-    Image.new("I;16", (8900, 8900)).save(tmp_path / "large.png")
+    Image.new("I;16", (8900, 8900)).save(tmp_path / "large.png", compress_level=1)
     code = (
         "import sys, resource; from rankshot.gallery import Embedder; embedder = Embedder('conv4-mini-imagenet')\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
@@ -314,12 +320,12 @@ def test_8_stopped_while_it_imports(rankshot):
         assert b"rankshot" not in errors or b"Traceback" not in errors, errors.decode()
 
 
-def test_8_a_name_that_is_no_text_and_one_with_escape_codes(tmp_path, rankshot):
+def test_8_a_name_that_is_no_text_and_one_with_escape_codes(tmp_path):
     source = class_folders(tmp_path / "photos", classes=1, per_class=1)
     for name in (b"caf\xe9.png", b"\x1b[31mred.png"):
         Path(os.fsdecode(bytes(source / "c0") + b"/" + name)).write_bytes(encoded(pixels(1)))
-    assert in_order(rankshot("gallery", "add", tmp_path / "g", source))[0] == 0
-    code, told, _ = in_order(rankshot("search", "--gallery", tmp_path / "g", source / "c0" / "0.png"))
+    assert command_in_order("gallery", "add", tmp_path / "g", source)[0] == 0
+    code, told, _ = command_in_order("search", "--gallery", tmp_path / "g", source / "c0" / "0.png")
     assert code == 0
-    assert told.count(b".png") >= 3
-    assert b"\x1b[31m" not in told
+    assert told.count(".png") >= 3
+    assert "\x1b[31m" not in told

@@ -76,9 +76,15 @@ def test_calls(number):
 
 @pytest.mark.parametrize("name", [name for name, each in TrainConfig().flat().items() if not isinstance(each, bool)])
 def test_settings(name):
+    """Refused in a sentence that names it, if only by its last word."""
+    told = []
     for value in [*ODD, (10**30,), (-1,), ("",)]:
-        with suppress(ValueError):
+        try:
             TrainConfig.of(**{name: value})
+        except ValueError as error:
+            told.append(str(error))
+    assert told
+    assert all(name.split("_")[-1].rstrip("s") in each and "\n" not in each for each in told)
 
 
 def test_scores_that_are_none():

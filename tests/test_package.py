@@ -70,6 +70,7 @@ def test_what_is_inside(wheel):
     assert sources == {name for name in names if name.endswith(".py")}
 
 
+@pytest.mark.slow  # pip unpacks all of torch
 def test_it_installs_into_a_clean_environment_and_works(wheel, tmp_path):
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"

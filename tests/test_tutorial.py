@@ -14,6 +14,7 @@ TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.md"
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow  # a dozen processes, one after another
 def test_every_block(tmp_path, data_root):
     pytest.importorskip("milvus_lite", reason="milvus-lite is not installed, and the last block needs it")
     data.load("glyphs", "test", data_root)

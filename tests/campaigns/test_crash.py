@@ -5,14 +5,14 @@ import shutil
 import sys
 
 import pytest
-from processes import python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes fork, and /proc")
 
 
-def test_a_few_kills_and_a_few_writes_that_fail(tmp_path):
+def test_a_few_kills_and_a_few_writes_that_fail(tmp_path, campaign):
     place = ["--folder", tmp_path / "state", "--results", tmp_path / "crash.json"]
-    done = python("-m", "campaigns.crash", "--inputs", 12, "--rooms", 1, "--every", 29, "--sample", 9, "--seed", 3, *place)
+    some = ["--inputs", 12, "--rooms", 1, "--every", 29, "--sample", 9, "--seed", 3]
+    done = campaign("-m", "campaigns.crash", *some, *place)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "crash.json").read_text())
     assert (told["failures"], told["whole"], told["seed"]) == (0, True, 3)
@@ -20,8 +20,8 @@ def test_a_few_kills_and_a_few_writes_that_fail(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory):
-    done = python("tests/campaigns/planted_work.py", tmp_path_factory.mktemp("planted"))
+def planted(tmp_path_factory, campaign):
+    done = campaign("tests/campaigns/planted_work.py", tmp_path_factory.mktemp("planted"))
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

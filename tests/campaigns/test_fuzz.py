@@ -4,14 +4,13 @@ import json
 import sys
 
 import pytest
-from processes import python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it takes fork, and /proc")
 
 
-def test_sixty_inputs_of_all_kinds(tmp_path):
+def test_sixty_inputs_of_all_kinds(tmp_path, campaign):
     place = ["--folder", tmp_path / "state", "--results", tmp_path / "fuzz.json"]
-    done = python("-m", "campaigns.fuzz", "--inputs", 60, "--seed", 39, *place)
+    done = campaign("-m", "campaigns.fuzz", "--inputs", 60, "--seed", 39, *place)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "fuzz.json").read_text())
     assert set(told["tried"]) == {"archives", "calls", "galleries", "images", "json", "options", "safetensors"}
@@ -19,8 +18,8 @@ def test_sixty_inputs_of_all_kinds(tmp_path):
     assert {"commit", "date", "processor", "torch"} <= told.keys()
 
 
-def test_planted_faults_are_found(tmp_path):
-    done = python("tests/campaigns/planted_inputs.py", tmp_path / "state")
+def test_planted_faults_are_found(tmp_path, campaign):
+    done = campaign("tests/campaigns/planted_inputs.py", tmp_path / "state")
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert (told["came_to"], told["tried"]) == (4, 11)  # it went on where it was stopped

@@ -14,7 +14,9 @@ def setup_in(folder, **changes):
     return Setup(uri=str(folder / "g"), counters=str(counters), **given)
 
 
+@pytest.mark.slow
 def test_two_processes_with_three_threads(tmp_path):
+    """Load: it takes as long as it is told to, on all cores."""
     found = stressed(setup_in(tmp_path))
     assert (found["wrong"], found["first_wrong"]) == (0, [])
     assert min(found["done"].values()) > 0

@@ -1,6 +1,7 @@
 """`rankshot evaluate`: the table, the report, and what can be wrong."""
 
 import re
+import shutil
 
 import pytest
 
@@ -11,10 +12,8 @@ TRAIN = ["train", *OPTIONS.split()]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("evaluate") / "run"
-    assert main([*TRAIN, "--run", str(folder)]) == 0
-    return folder
+def folder(tmp_path_factory, trained):
+    return shutil.copytree(trained, tmp_path_factory.mktemp("evaluate") / "run")
 
 
 def test_the_table_and_the_report(folder, capsys):

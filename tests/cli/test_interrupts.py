@@ -38,17 +38,17 @@ def check(process):
     return process.returncode
 
 
-def test_while_it_imports_and_while_it_runs(tmp_path):
+@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (6, 7))])
+def test_while_it_imports_and_while_it_runs(tmp_path, seed):
     """Training that would take hours, so that it is stopped in the middle of something."""
-    moments = random.Random(5)
-    for _ in range(2):
-        command = ["train", "--updates", "1000000", "--device", "cpu", "--filters", "8", "--run"]
-        some = [(moments.uniform(0, 4), started(*command, tmp_path / str(moments.random()))) for _ in range(4)]
-        began = time.perf_counter()
-        for moment, process in sorted(some, key=lambda each: each[0]):
-            time.sleep(max(0.0, began + moment - time.perf_counter()))
-            process.send_signal(signal.SIGINT)
-        assert [check(process) for _, process in some] == [130] * 4
+    moments = random.Random(seed)
+    command = ["train", "--updates", "1000000", "--device", "cpu", "--filters", "8", "--run"]
+    some = [(moments.uniform(0, 4), started(*command, tmp_path / str(moments.random()))) for _ in range(4)]
+    began = time.perf_counter()
+    for moment, process in sorted(some, key=lambda each: each[0]):
+        time.sleep(max(0.0, began + moment - time.perf_counter()))
+        process.send_signal(signal.SIGINT)
+    assert [check(process) for _, process in some] == [130] * 4
 
 
 def test_twice_while_it_trains(tmp_path, rankshot):

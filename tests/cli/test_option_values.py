@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow  # a process for each; tests/test_limits.py has the same in calls from Python
 def test_a_sample(tmp_path):
     script = Path(__file__).with_name("option_values.py")
     command = [sys.executable, str(script), str(tmp_path), "--sample", "20", "--seed", "3"]

@@ -53,7 +53,23 @@ def test_bad_input(options, message, capsys, monkeypatch, tmp_path):
     assert message in capsys.readouterr().err
 
 
-def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatch, data_root):
+@pytest.fixture
+def glyphs(tmp_path, drawn):
+    """A root where glyphs lie in the place of Omniglot."""
+    shutil.copytree(drawn, tmp_path / "root" / "omniglot")
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def omniglot(shared, data_root):
+    """A root with the real images, which take long to prepare."""
+    zips = [str(shared / "omniglot" / f"images_{part}.zip") for part in ("background", "evaluation")]
+    assert main(["data", "prepare", "omniglot", "--from", *zips, "--root", str(data_root)]) == 0
+    return data_root
+
+
+@pytest.mark.parametrize("images", ["glyphs", pytest.param("omniglot", marks=pytest.mark.slow)])
+def test_a_row_of_omniglot(images, request, tmp_path, capsys, monkeypatch):
     """The real thing, but for its length: three updates of the first row, measured, recorded, and run again."""
     from dataclasses import replace
 
@@ -64,9 +80,7 @@ def test_a_row_of_omniglot_from_real_images(shared, tmp_path, capsys, monkeypatc
     base = small.base.changed(filters=4, updates=3, batch_size=32)
     quick = replace(small, base=base, questions=Questions(ways=(5,), shots=(1,), episodes=5))
     monkeypatch.setitem(plan.BENCHMARKS, "omniglot", quick)
-    root = str(data_root)
-    zips = [str(shared / "omniglot" / f"images_{part}.zip") for part in ("background", "evaluation")]
-    assert main(["data", "prepare", "omniglot", "--from", *zips, "--root", root]) == 0
+    root = str(request.getfixturevalue(images))
     places = ["--results", str(tmp_path / "results"), "--runs", str(tmp_path / "runs"), "--root", root]
     assert main(["reproduce", "omniglot", "--only", "*/paper/map-dlm/0", *places]) == 0
     assert "1 of 1 runs are done" in capsys.readouterr().out

@@ -33,6 +33,7 @@ def run(command, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
+@pytest.mark.slow
 def test_killed_five_times_it_ends_with_the_same_weights(rankshot, tmp_path):
     """kill -9 at random moments, then --resume: bit for bit what an uninterrupted run gives."""
     often = ("--validate-every", "50", "--log-every", "1", "--checkpoint-every", "7")
@@ -96,6 +97,7 @@ def test_runs_without_a_name_are_numbered(tmp_path, monkeypatch):
     assert names == ["runs/glyphs-map-dlm", "runs/glyphs-map-dlm-2", "runs/glyphs-map-dlm-3"]
 
 
+@pytest.mark.slow
 def test_stopped_by_ctrl_c_it_tells_how_to_go_on(rankshot, tmp_path):
     folder = tmp_path / "a run"
     process = subprocess.Popen(
@@ -211,6 +213,7 @@ def test_a_folder_that_cannot_be_written(rankshot, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_keeps_the_last_checkpoint(rankshot, small_disk):
     """A file system of its own, filled by somebody else while the run goes on."""
     disk = small_disk("500k")

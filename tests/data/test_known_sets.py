@@ -24,6 +24,11 @@ def omniglot_zips(shared):
     return [shared / "omniglot" / f"images_{part}.zip" for part in ("background", "evaluation")]
 
 
+@pytest.fixture(scope="module")
+def omniglot_trees(omniglot_zips):
+    return [open_tree(path) for path in omniglot_zips]
+
+
 @pytest.fixture
 def in_memory(tmp_path):
     """A folder for many small files, which disks are slow to make."""
@@ -38,8 +43,8 @@ def names(listing, *splits):
 
 
 class TestOmniglot:
-    def test_the_split_is_that_of_vinyals(self, shared, omniglot_zips):
-        listing = omniglot.listing([open_tree(path) for path in reversed(omniglot_zips)])
+    def test_the_split_is_that_of_vinyals(self, shared, omniglot_trees):
+        listing = omniglot.listing(omniglot_trees[::-1])
         assert all(len(each.pictures) == 20 for each in listing.classes)
         for split, parts in {"train": ["train"], "val": ["val"], "test": ["test"], "trainval": ["train", "val"]}.items():
             lines = (shared / "omniglot" / "split" / f"{split}.txt").read_text().split()
@@ -51,6 +56,7 @@ class TestOmniglot:
                 == {"train": 1028, "val": 172, "test": 423, "trainval": 1200}[split]
             )
 
+    @pytest.mark.slow  # 32,460 files
     def test_unpacked_folders_and_pixels(self, omniglot_zips, in_memory, tmp_path):
         for path in omniglot_zips:
             zipfile.ZipFile(path).extractall(in_memory / "omniglot")
@@ -75,15 +81,15 @@ class TestOmniglot:
         listing = loading._named("omniglot", [folder], {}, tmp_path)
         assert {tree.path.name for tree in listing.trees} == {path.name for path in omniglot_zips}
 
-    def test_given_twice(self, omniglot_zips):
+    def test_given_twice(self, omniglot_trees):
         with pytest.raises(ValueError, match=r"Omniglot has 20 images of .*, but 40 were found"):
-            omniglot.listing([open_tree(path) for path in [*omniglot_zips, omniglot_zips[1]]])
+            omniglot.listing([*omniglot_trees, omniglot_trees[1]])
 
-    def test_a_part_is_missing(self, omniglot_zips):
+    def test_a_part_is_missing(self, omniglot_trees):
         with pytest.raises(
             ValueError, match=r"1623 characters, but 964 were found; images_evaluation is missing\.\n(.*\n)*Download"
         ):
-            omniglot.listing([open_tree(omniglot_zips[0])])
+            omniglot.listing(omniglot_trees[:1])
 
 
 @pytest.fixture(scope="module")

@@ -52,11 +52,19 @@ def test_what_is_behind_links_and_named_by_a_csv_may_change_too(tmp_path):
     assert all(one != other for one, other in zip(before, after, strict=True))
 
 
-def test_options_make_another_preparation_with_a_name_of_its_own(tmp_path, shared):
+def mini_imagenet_in(folder):
+    """A picture of each class."""
+    for wnids in mini_imagenet.WNIDS.values():
+        for wnid in wnids:
+            write(folder / "images" / f"{wnid}00000001.png")
+    return folder
+
+
+def test_options_make_another_preparation_with_a_name_of_its_own(tmp_path):
     root = tmp_path / "root"
-    folder = data.prepared("cub", root, sources=[shared / "cub" / "cub-bbox64.zip"], size=16)
-    assert folder.name == "cub-size16"
-    assert data.load("cub-size16", "val", root).images.shape == (2961, 3, 16, 16)
+    folder = data.prepared("mini-imagenet", root, sources=[mini_imagenet_in(tmp_path / "mini")], size=16)
+    assert folder.name == "mini-imagenet-size16"
+    assert data.load("mini-imagenet-size16", "val", root).images.shape == (16, 3, 16, 16)
 
 
 @pytest.mark.parametrize("name", ["mini-imagenet", "cub", "cub-retrieval"])
@@ -113,14 +121,14 @@ def test_what_was_left_out_is_told(tmp_path, caplog):
     assert "and 2 more: they are listed in" in caplog.text
 
 
-def test_known_names_and_folders_of_that_name(tmp_path, monkeypatch, shared):
-    """cub is the data set, ./cub and cub/ are folders."""
+def test_known_names_and_folders_of_that_name(tmp_path, monkeypatch):
+    """mini-imagenet is the data set, ./mini-imagenet and mini-imagenet/ are folders."""
     here, root = tmp_path / "here", tmp_path / "root"
-    class_folders(here / "cub")
+    class_folders(here / "mini-imagenet")
     monkeypatch.chdir(here)
-    data.prepared("cub", root, sources=[shared / "cub" / "cub-bbox64.zip"])
-    assert len(data.load("cub", "train", root).classes) == 100
-    for name in ("./cub", "cub/"):
+    data.prepared("mini-imagenet", root, sources=[mini_imagenet_in(tmp_path / "mini")])
+    assert len(data.load("mini-imagenet", "train", root).classes) == 64
+    for name in ("./mini-imagenet", "mini-imagenet/"):
         assert set(data.load(name, "train", root).classes) <= {f"c{n}" for n in range(6)}
 
 
@@ -149,10 +157,7 @@ def test_sources_that_are_not_there(tmp_path):
 
 def test_mini_imagenet_in_a_folder(tmp_path):
     """images/ without csv files is listed once."""
-    for wnids in mini_imagenet.WNIDS.values():
-        for wnid in wnids:
-            write(tmp_path / "mini" / "images" / f"{wnid}00000001.png")
-    place = data.prepared("mini-imagenet", tmp_path / "root", sources=[tmp_path / "mini"])
+    place = data.prepared("mini-imagenet", tmp_path / "root", sources=[mini_imagenet_in(tmp_path / "mini")])
     assert store.read_manifest(place)["images"] == 100
 
 

@@ -2,17 +2,17 @@
 
 import errno
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from forked import CONTEXT, Started
 from pictures import class_folders, encoded, pixels
 
+from rankshot import data
 from rankshot.data import folder, store
 from rankshot.data.decoding import decode
 from rankshot.data.preparing import prepare
@@ -132,13 +132,11 @@ def test_splits_that_are_not_there(source, tmp_path):
 
 
 def at_once(source, root):
-    from rankshot import data
-
     return str(data.prepared(str(source), root, size=16))
 
 
 def test_two_processes_prepare_the_same(source, tmp_path):
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
+    with CONTEXT.Pool(2) as pool:
         one, other = pool.starmap(at_once, [(source, tmp_path / "root")] * 2)
     assert one == other
     assert [each.name for each in (tmp_path / "root").iterdir()] == [os.path.basename(one)]
@@ -153,20 +151,26 @@ data.prepared(sys.argv[1], sys.argv[2], size=256)
 """
 
 
+@pytest.fixture(scope="module")
+def thousand(tmp_path_factory):
+    """Pictures that take a while."""
+    return class_folders(tmp_path_factory.mktemp("thousand") / "source", classes=20, per_class=50)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_interrupted_there_is_no_half_cache(tmp_path, number):
-    source = class_folders(tmp_path / "source", classes=20, per_class=50)
+def test_interrupted_there_is_no_half_cache(thousand, tmp_path, number):
     root = tmp_path / "root"
-    process = subprocess.Popen([sys.executable, "-c", CODE, source, root], stderr=subprocess.DEVNULL)
-    while process.poll() is None and not list(root.glob(".*/images.bin")):
+    started = Started(CODE, thousand, root)
+    while started.process.is_alive() and not list(root.glob(".*/images.bin")):
         time.sleep(0.005)
-    process.send_signal(number)
-    assert process.wait() != 0
+    os.kill(started.process.pid, number)
+    assert started.ended().returncode != 0
     assert [each.name for each in root.iterdir() if not each.name.startswith(".")] == []
     for left in root.glob(".*"):
         os.utime(left, (1, 1))  # long ago
-    subprocess.run([sys.executable, "-c", CODE, source, root], check=True)
-    assert len(os.listdir(root)) == 1  # what was left half made is gone
+    place = data.prepared(str(thousand), root, size=256)
+    assert os.listdir(root) == [place.name]  # what was left half made is gone
+    store.verify(place)
 
 
 def test_a_full_disk(source, small_disk):

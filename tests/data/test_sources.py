@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import time
 
 import numpy as np
@@ -74,21 +75,22 @@ def test_files_that_a_csv_names(tmp_path, text):
     assert set(found.states) == {"l.csv"} | ({"a.png"} if "a.png" in text else set())
 
 
-def test_whether_it_is_prepared_is_told_without_writing(tmp_path):
+def test_whether_it_is_prepared_is_told_without_writing(tmp_path, drawn):
     source, root = class_folders(tmp_path / "mine"), tmp_path / "root"
     names = [str(source), "glyphs", "omniglot", "nothing"]
     assert [is_prepared_in(name, root) for name in names] == [False] * 4
     assert not root.exists()
     place = data.prepared(str(source), root)
-    data.prepared("glyphs", root)
+    shutil.copytree(drawn, root / "glyphs" / drawn.name)
     assert [is_prepared_in(name, root) for name in (*names, place.name)] == [True, True, False, False, True]
 
 
-def test_a_config_from_elsewhere_does_not_say_where_to_write(tmp_path, caplog):
+def test_a_config_from_elsewhere_does_not_say_where_to_write(tmp_path, caplog, drawn):
     """Of finding 1: its `root` was filled with prepared data."""
     (tmp_path / "config.json").write_text(json.dumps({"data": "glyphs", "root": str(tmp_path / "x")}))
     with caplog.at_level(logging.INFO):
         assert TrainConfig.from_json(tmp_path / "config.json").data.root is None
     assert "which is left aside; --root names one" in caplog.text
-    data.prepared("glyphs", tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+    shutil.copytree(drawn, tmp_path / "x" / "glyphs" / drawn.name)
     assert TrainConfig.from_json(tmp_path / "config.json").data.root == str(tmp_path / "x")

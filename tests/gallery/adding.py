@@ -1,7 +1,4 @@
-"""Adds to a gallery without end, and tells what was acknowledged: `python adding.py FOLDER`. Made to be killed."""
-
-import sys
-from pathlib import Path
+"""Adds to a gallery without end, and tells what was acknowledged. Made to be killed."""
 
 import numpy as np
 
@@ -20,8 +17,8 @@ def made(folder, *parts):
     return store
 
 
-if __name__ == "__main__":
-    store = LocalStore(Path(sys.argv[1]))
+def add_without_end(folder):
+    store = LocalStore(folder)
     number, turn = len(store), 0
     while True:
         turn += 1

@@ -218,7 +218,8 @@ def test_bad_labels():
         FewShotClassifier(Conv4()).fit([X], ["a"])
 
 
-def test_threads_that_ask_while_others_teach():
+@pytest.mark.parametrize("turns", [6, pytest.param(15, marks=pytest.mark.slow)])
+def test_threads_that_ask_while_others_teach(turns):
     """Of finding 3: answers from what was taught at one moment; nothing that two threads teach is lost."""
     random = np.random.default_rng(0)
     centres = np.eye(6)
@@ -240,7 +241,7 @@ def test_threads_that_ask_while_others_teach():
                 problems.append(error)
 
     def teach(number):
-        for turn in range(15):
+        for turn in range(turns):
             classifier.partial_fit(centres[number] + 0.05 * np.ones((2, 6)) * turn / 15, [f"c{number}"] * 2)
             if turn % 3 == 2 and number == 2:
                 classifier.remove_class("c2")
@@ -260,5 +261,5 @@ def test_threads_that_ask_while_others_teach():
     finally:
         sys.setswitchinterval(before)
     assert problems == []
-    assert np.bincount(classifier.support_labels_).tolist() == [3, 3, 30]
+    assert np.bincount(classifier.support_labels_).tolist() == [3, 3, 2 * turns]
     assert classifier.classes_.tolist() == ["c0", "c1", "c3"]

@@ -2,12 +2,11 @@
 
 import os
 import resource
-import subprocess
-import sys
 import zlib
 
 import numpy as np
 import pytest
+from forked import Started
 from gallery.adding import vectors_of
 from gallery.format_1_files import write_format_1
 
@@ -123,8 +122,8 @@ def test_two_processes_open_it_at_once(tmp_path):
     code = "import sys; from rankshot.gallery import Gallery\n" + (
         "try: print(len(Gallery.open(sys.argv[1])))\nexcept TimeoutError as error: print(error)"
     )
-    both = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "g"], stdout=-1, text=True) for _ in range(2)]
-    told = [process.communicate()[0].strip() for process in both]
+    both = [Started(code, tmp_path / "g") for _ in range(2)]
+    told = [process.ended().stdout.strip() for process in both]
     assert all(each == "18" or "try again when it is done" in each for each in told)
     assert "18" in told
     assert len(opened(tmp_path / "g")) == 18

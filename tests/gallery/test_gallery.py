@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+from forked import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -35,7 +36,7 @@ class Server(NamedTuple):
 
 
 @pytest.fixture
-def server(tmp_path):
+def milvus_server(tmp_path):
     """A real Milvus server on this machine, where one can run."""
     if find_spec("milvus") is None:
         pytest.skip("the package milvus, a server to test with, is not installed")
@@ -96,10 +97,9 @@ def test_in_another_process(place):
     )
     with Gallery(place, dimensions=DIMENSIONS) as gallery:
         gallery.add(np.eye(6)[:2], ids=["i0", "i1"])
-    command = [sys.executable, "-c", code, str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python(code, place)
     assert (done.returncode, done.stdout, done.stderr) == (0, "2 i1\n", "")
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    again = python(code, place)
     assert again.stdout == "2 i1\n"
     assert "UnknownId" in again.stderr or "'more'" in again.stderr
 
@@ -111,7 +111,7 @@ def test_a_file_is_let_go_also_when_it_cannot_be_opened(tmp_path):
     with pytest.raises(FileExistsError, match="exists already"):
         Gallery(file, dimensions=DIMENSIONS)
     code = "import sys; from rankshot import Gallery; print(len(Gallery.open(sys.argv[1])))"
-    done = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, check=False)
+    done = python(code, file)
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
@@ -289,19 +289,19 @@ def test_what_is_wrong_changes_nothing(gallery):
     assert {hit.id for hit in gallery.search(some(1)[0], 10)} == {"a", "b"}
 
 
-def test_all_of_it_on_a_milvus_server(server, monkeypatch):
+def test_all_of_it_on_a_milvus_server(milvus_server, monkeypatch):
     """The same contract, in a collection each; then the server goes away."""
     for number, contract in enumerate((test_the_nearest_by_brute_force, test_what_is_wrong_changes_nothing)):
-        with Gallery(f"{server.uri}/g{number}", dimensions=DIMENSIONS) as gallery:
+        with Gallery(f"{milvus_server.uri}/g{number}", dimensions=DIMENSIONS) as gallery:
             contract(gallery)
-    uri = f"{server.uri}/again"
+    uri = f"{milvus_server.uri}/again"
     gallery = Gallery(uri, dimensions=DIMENSIONS)
     test_opened_again(gallery, uri)
     with pytest.raises(ValueError, match="a collection must be called like a variable, got 'not-a-name'"):
-        Gallery(f"{server.uri}/not-a-name", dimensions=DIMENSIONS)
+        Gallery(f"{milvus_server.uri}/not-a-name", dimensions=DIMENSIONS)
     with pytest.raises(FileNotFoundError, match="is no gallery: there is no collection 'nothing'"):
-        Gallery.open(f"{server.uri}/nothing")
-    server.stop()
+        Gallery.open(f"{milvus_server.uri}/nothing")
+    milvus_server.stop()
     monkeypatch.setattr(milvus, "PAUSES", (0.1, 0.2))
     with pytest.raises(ConnectionError, match=r"Milvus at http://127.0.0.1.*; nothing was (added|changed)"):
         gallery.add(some(2, seed=5), ids=["x", "y"])

@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from disks import grow, raised_by
+from forked import Started, python
 from gallery.adding import made, vectors_of
 
 from rankshot.gallery import Damaged
@@ -22,7 +22,10 @@ from rankshot.gallery.local import LocalStore
 from rankshot.gallery.segment import SEGMENT
 from rankshot.gallery.store import Source
 
-ADDING = Path(__file__).with_name("adding.py")
+ADDING = """
+import sys; from pathlib import Path; from gallery.adding import add_without_end
+add_without_end(Path(sys.argv[1]))
+"""
 
 
 def ids_in(store):
@@ -36,12 +39,14 @@ def test_killed_in_the_middle_nothing_acknowledged_is_lost(tmp_path):
     acknowledged: dict[int, int] = {}
     random = np.random.default_rng(0)
     for left in reversed(range(3)):
-        with subprocess.Popen([sys.executable, ADDING, folder], stdout=subprocess.PIPE, text=True) as process:
-            lines = [process.stdout.readline()]  # it has begun
-            time.sleep(random.uniform(0, 0.08))
-            process.send_signal(signal.SIGKILL)
-            lines += process.stdout.read().splitlines()
-        for line in lines:
+        process = Started(ADDING, folder)
+        while not process.printed():
+            time.sleep(0.001)  # until it has begun
+        time.sleep(random.uniform(0, 0.08))
+        process.kill()
+        done = process.ended()
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        for line in done.stdout.splitlines():
             number, count = map(int, line.split()) if line.count(" ") == 1 else (0, 0)
             acknowledged |= {number: count} if count else {}
         store = LocalStore(folder)
@@ -104,7 +109,7 @@ def test_a_gallery_killed_while_it_is_created_can_be_created_again(tmp_path):
     )
     for number, pause in enumerate((0.0, 0.0005, 0.001, 0.003)):
         folder = tmp_path / str(number)
-        subprocess.run([sys.executable, "-c", code, folder, str(pause)], check=False, capture_output=True)
+        assert python(code, folder, pause).stdout == "ready\n"
         try:
             store = LocalStore(folder)
         except FileNotFoundError:
@@ -215,7 +220,7 @@ def test_a_read_only_folder_can_be_searched(tmp_path):
         place.chmod(0o555)
         for file in place.iterdir():
             file.chmod(0o444)
-        done = subprocess.run([sys.executable, "-c", code, place], capture_output=True, text=True, check=False)
+        done = python(code, place)
         assert done.stdout.splitlines() == ["3", "the gallery is read-only"], done.stderr
 
 

@@ -15,6 +15,7 @@ from rankshot.models import from_pretrained
 from rankshot.preprocess import Preprocess
 
 EPISODES = 40
+pytestmark = pytest.mark.slow  # at length what test_classifier.py and test_rejection.py have of small sets
 
 
 @pytest.fixture(scope="module")

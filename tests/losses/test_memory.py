@@ -48,11 +48,11 @@ class AliveTensors(TorchDispatchMode):
 @pytest.mark.parametrize("classes", [75, 16, 2])
 @pytest.mark.parametrize("options", [{}, {"reduction": "none"}, {"sign": -1}, {"metric": "precision@5"}], ids=str)
 def test_no_table_of_all_pairs_is_ever_alive(classes, options):
-    size = 600 if "sign" not in options and "metric" not in options else 300
+    size, budget = (200, 2**18) if "sign" not in options and "metric" not in options else (100, 2**17)
     embeddings = torch.randn(size, 4).requires_grad_()
     labels = torch.arange(size) % classes
     with LargestTensor() as largest:
-        RankingLoss(**options, memory_budget=2**20)(embeddings, labels).sum().backward()
+        RankingLoss(**options, memory_budget=budget)(embeddings, labels).sum().backward()
     assert largest.elements < size * size / 8
     with LargestTensor() as largest:
         RankingLoss(**options)(embeddings, labels).sum().backward()
@@ -62,10 +62,10 @@ def test_no_table_of_all_pairs_is_ever_alive(classes, options):
 @pytest.mark.parametrize("options", [{}, {"sign": -1}, {"metric": "precision@5"}], ids=str)
 def test_memory_stays_within_the_budget(options):
     """All that is alive at once, with classes of half the batch, where rankings are the longest."""
-    embeddings, labels = torch.randn(300, 4).requires_grad_(), torch.arange(300) % 2
-    for budget in (2**20, 2**22):
+    embeddings, labels = torch.randn(120, 4).requires_grad_(), torch.arange(120) % 2
+    for budget in (2**18, 2**20):
         with AliveTensors() as alive:
             RankingLoss(**options, memory_budget=budget)(embeddings, labels).backward()
         assert alive.peak < 1.5 * budget
-        if budget == 2**22:
-            assert alive.peak > 2**20  # a larger budget is used
+        if budget == 2**20:
+            assert alive.peak > 2**18  # a larger budget is used

@@ -49,7 +49,7 @@ def test_split_and_cross_entropy():
         ("matching-fce", {"reads": 1001}, "reads must be a whole number from 1 to 1,000, got 1001"),
         (
             "memory",
-            {"slots": 0},
+            {"slots": 0, "batch_size": 24},
             "slots must be as many as the classes in a memory, 12, got 0",
         ),
         ("memory", {"slots": 5, "tasks": 2}, "slots must be as many as the classes in a memory, 6, got 5"),

@@ -55,6 +55,15 @@ def compare_some(device):
         compare(6, 30, 3, "ap", "dlm", 1e-6, 1.0, (0.0,), device, grid=grid)
 
 
+def compare_few(device):
+    """Each metric and each framework once; equal scores; a single item."""
+    for metric, framework in zip(("ap", "ndcg", "auc", "rr"), FRAMEWORKS, strict=True):
+        compare(6, 12, 2, metric, *framework, SHIFTS[1], device)
+    compare(4, 40, 4, "ap", *FRAMEWORKS[1], SHIFTS[0], device)
+    compare(4, 1, 2, "ap", "dlm", 1.0, 10.0, (0.0,), device)
+    compare(6, 30, 3, "auc", "ssvm", 1.0, 1.0, (0.0,), device, grid=0.125)
+
+
 if __name__ == "__main__":
-    compare_some("cpu")
-    print("agrees", *sys.argv[1:])
+    {"few": compare_few, "some": compare_some}[sys.argv[1]]("cpu")
+    print("agrees")

@@ -15,9 +15,11 @@ from rankshot.ranking.objectives import settings
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
 
 
-def test_agrees_with_solvers_interpreted():
+@pytest.mark.parametrize("how_many", ["few", pytest.param("some", marks=pytest.mark.slow)])
+def test_agrees_with_solvers_interpreted(how_many):
+    """The interpreter takes its time for each of them."""
     pytest.importorskip("triton")
-    script = [sys.executable, str(Path(__file__).parent / "rows_against_solvers.py")]
+    script = [sys.executable, str(Path(__file__).parent / "rows_against_solvers.py"), how_many]
     done = subprocess.run(script, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False)
     assert done.stdout == "agrees\n", done.stderr
 

@@ -58,11 +58,10 @@ def test_loss_augmented_is_the_best_of_all_permutations(P, N, levels):
             keep = valid[query]
             s, t = scores[query][relevance[query]], scores[query][keep & ~relevance[query]]
             best = best_objective(s.numpy(), t.numpy(), metric, epsilon, sign)
-            for above in found:
-                assert (above[query][~keep] == 0).all()
-                reached = objective_of(
-                    above[query][keep], scores[query][keep], relevance[query][keep], metric, epsilon, sign
-                )
+            for above in {tuple(each[query].tolist()) for each in found}:  # most of them found the same
+                above = torch.tensor(above)
+                assert (above[~keep] == 0).all()
+                reached = objective_of(above[keep], scores[query][keep], relevance[query][keep], metric, epsilon, sign)
                 assert reached == pytest.approx(best, abs=1e-9), (metric, epsilon, sign)
 
 

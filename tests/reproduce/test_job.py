@@ -8,11 +8,20 @@ from small import small
 
 from rankshot import data, fewshot
 from rankshot.models import from_pretrained
+from rankshot.reproduce import job
 from rankshot.reproduce.job import Questions, Run, perform, result_of, run_in
 from rankshot.reproduce.repeat import compared, other_seeds
 from rankshot.training import train
 
 ASKED = Questions(ways=(3,), shots=(1, 2), episodes=10)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_episodes():
+    """Hundreds tell recipes apart, which is not what is tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job, "VALIDATION_EPISODES", 20)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from forked import python
 from processes import FOREGROUND
 from small import small
 
@@ -38,14 +39,13 @@ def test_each_is_run_once(jobs, tmp_path, capfd):
     made = {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
     assert sorted(path.stem for path in made) == ["0", "1", "2"]
     assert all(f"small/{number}: " in told for number in range(3))
-    assert run_all(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
+    assert run_all(runs(), tmp_path / "results", tmp_path / "runs") == []
     assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
 
 
-def test_processes_share_the_cores(tmp_path):
+def test_processes_share_the_cores():
     """Each with threads for all cores, they would wait for one another, and a GPU for them."""
-    script = tmp_path / "script.py"
-    script.write_text(
+    done = python(
         "import os, torch\n"
         "from rankshot.reproduce import work\n"
         "os.cpu_count = lambda: 6\n"
@@ -53,8 +53,7 @@ def test_processes_share_the_cores(tmp_path):
         "for jobs in (1, 2, 4, 12):\n"
         "    work._take(lambda: print(torch.get_num_threads()), None, None, jobs, None)\n"
     )
-    told = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
-    assert told.split() == ["6", "3", "1", "1"]
+    assert done.stdout.split() == ["6", "3", "1", "1"], done.stderr
 
 
 def test_first_things_first_and_no_more_than_there_is_time_for(tmp_path):
@@ -82,7 +81,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from reproduce.test_work import runs
+from reproduce.test_run_all import runs
 from rankshot.reproduce.run_all import run_all
 if __name__ == "__main__":
     left = run_all(runs(2, updates=int(sys.argv[2])), Path(sys.argv[1]), Path(sys.argv[1]) / "runs", jobs=2)
@@ -112,6 +111,7 @@ def test_ctrl_c_while_its_processes_begin(tmp_path):
     assert err.count("Traceback") == 1  # of the script itself, which is no command
 
 
+@pytest.mark.slow  # two runs that are long enough to be stopped in the middle
 def test_stopped_by_ctrl_c_it_goes_on_where_it_was(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(tests=os.path.dirname(os.path.dirname(__file__))))

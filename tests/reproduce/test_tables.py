@@ -84,7 +84,7 @@ def test_trials_tell_what_they_changed_the_best_first(tmp_path):
     rows = trials_table(tmp_path, "cub").splitlines()[2:4]
     assert rows == [
         "| augment flip + crop, method smooth-ap | 10 | 7 | 50.00 | 50.00 |",
-        "| alpha 3.0, augment flip + crop | 10 | 7 | 40.00 | 40.00 |",
+        "| augment flip + crop, alpha 3.0 | 10 | 7 | 40.00 | 40.00 |",
     ]
 
 

@@ -12,10 +12,10 @@ from rankshot.training import keep_memory
 ASKED = f"""
 import resource, runpy, sys
 told = sys.argv[1] == "told" and runpy.run_path({str(Path(keep_memory.__file__))!r})["keep_freed_memory"]()
-bytes(bytearray(2**27))
+bytes(bytearray(2**26))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(10):
-    bytes(bytearray(2**27))
+    bytes(bytearray(2**26))
 print(told, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 

@@ -122,7 +122,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path, method, device):
     assert not same(tensors(tmp_path / "one", "model"), tensors(tmp_path / "third", "model"))
 
 
-@pytest.mark.parametrize("method", ["map-dlm", "siamese"])
+@pytest.mark.parametrize("method", ["map-dlm", pytest.param("siamese", marks=pytest.mark.slow)])
 def test_two_threads_repeat_themselves_too(tmp_path, method):
     """The default network and batch, where torch shares work among threads: still bit for bit."""
     torch.set_num_threads(2)

@@ -3,11 +3,10 @@
 import os
 import pty
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
+from forked import COMMAND, Started
 
 from rankshot.fewshot import Classification, Result, Retrieval
 from rankshot.training.progress import PlainProgress, validation_line
@@ -29,17 +28,17 @@ def test_a_name_is_no_markup():
         "bar = BarProgress('their [red]letters[/y] map-dlm', 3, 0)\n"
         "with bar.bar: bar.updated(1, 0.5, 0.5, 1.0)\n"
     )
-    told = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", on_a_terminal([sys.executable, "-c", code]))
+    told = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", on_a_terminal(code))
     assert "my [bold]photos[/x]" in told
     assert "their [red]letters[/y]" in told
 
 
-def on_a_terminal(command, **environment):
+def on_a_terminal(code, *arguments, **environment):
     """Everything that a process writes to a terminal of its own, 120 columns wide."""
     ours, theirs = pty.openpty()
     size = {"COLUMNS": "120", "LINES": "30", "TERM": "xterm-256color"}
     kept = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR")}
-    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, env={**kept, **size, **environment})
+    process = Started(code, *arguments, terminal=theirs, environment={**kept, **size, **environment})
     os.close(theirs)
     written = b""
     try:
@@ -48,12 +47,12 @@ def on_a_terminal(command, **environment):
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    assert process.wait() == 0, written.decode()
+    assert process.ended().returncode == 0, written.decode()
     return written.decode()
 
 
-def test_a_colour_terminal_shows_a_live_bar(rankshot, tmp_path):
-    seen = on_a_terminal(rankshot("train", "--run", tmp_path / "run", *SETTINGS.split()))
+def test_a_colour_terminal_shows_a_live_bar(drawn, tmp_path):
+    seen = on_a_terminal(COMMAND, "train", "--run", tmp_path / "run", *SETTINGS.split())
     assert "\x1b[" in seen
     assert "━" in seen
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", seen)
@@ -65,8 +64,8 @@ def test_a_colour_terminal_shows_a_live_bar(rankshot, tmp_path):
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"CI": "true"}, {"TERM": "dumb"}], ids=str)
-def test_without_colour_there_are_plain_lines(rankshot, tmp_path, environment):
-    seen = on_a_terminal(rankshot("train", "--run", tmp_path / "run", *SETTINGS.split()), **environment)
+def test_without_colour_there_are_plain_lines(drawn, tmp_path, environment):
+    seen = on_a_terminal(COMMAND, "train", "--run", tmp_path / "run", *SETTINGS.split(), **environment)
     assert "\x1b" not in seen
     assert "━" not in seen
     assert re.search(

@@ -128,7 +128,7 @@ def test_state_is_alive():
     assert len(state) == len({each.data_ptr() for each in state.values()})  # nothing is told twice
 
 
-@pytest.mark.parametrize("name", list(METHODS))
+@pytest.mark.parametrize("name", ["map-dlm", "siamese", "prototypical", "maml", "baseline++"])
 def test_every_system_learns(name):
     step, batches = parts("cpu", name)
     before = {key: each.clone() for key, each in step.model.named_parameters()}
