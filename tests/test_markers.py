@@ -4,7 +4,7 @@ import inspect
 import re
 from types import SimpleNamespace
 
-LONG_BY_NATURE = re.compile(r"torchrun|torch\.distributed\.run|nbclient|nbconvert|jupyter|webdriver|\"campaigns\.")
+LONG_BY_NATURE = re.compile(r"\"torchrun\"|torch\.distributed\.run|nbclient|nbconvert|jupyter|webdriver|\"campaigns\.")
 
 
 def not_marked(items):

@@ -100,6 +100,7 @@ def test_a_link_that_lies_in_wait_is_not_written_through(folder):
     assert not (folder / "out.csv").is_symlink()
 
 
+@pytest.mark.slow
 def test_a_stream_goes_on_where_it_stands(folder, rankshot):
     command = shlex.join(map(str, rankshot("classify", "new/red", "--support", "support", "--model", "conv4-cub", "-o")))
     subprocess.run(["sh", "-c", f"{{ echo before; {command} /dev/stdout; echo after; }} > out.csv"], check=True)
@@ -110,7 +111,12 @@ def test_a_stream_goes_on_where_it_stands(folder, rankshot):
 
 
 @pytest.mark.parametrize(
-    "locale", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"}], ids=str
+    "locale",
+    [
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        pytest.param({"PYTHONIOENCODING": "ascii"}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_any_name_in_any_locale(folder, rankshot, locale):
     """What is piped has the bytes of the names; what a person sees has nothing that a terminal would obey."""

@@ -51,6 +51,7 @@ def test_while_it_imports_and_while_it_runs(tmp_path, seed):
     assert [check(process) for _, process in some] == [130] * 4
 
 
+@pytest.mark.slow
 def test_twice_while_it_trains(tmp_path, rankshot):
     """The first asks for a checkpoint, the second does not wait for it."""
     process = started("train", "--updates", "1000000", "--device", "cpu", "--filters", "64", "--run", tmp_path / "run")

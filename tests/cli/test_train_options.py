@@ -23,8 +23,8 @@ def names(config):
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
-def test_clear_of_torchrun_s(method):
-    """Its parser takes any beginning of an option of its own for that option, also behind the name of the script."""
+def test_clear_of_the_launcher_s(method):
+    """The parser of torch's launcher takes any beginning of one of its options for that option, also behind the script."""
     theirs = [option for action in get_args_parser()._actions for option in action.option_strings]
     assert "--run-path" in theirs
     ours = names(TrainConfig.of(method=method))

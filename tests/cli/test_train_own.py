@@ -146,6 +146,7 @@ def test_it_goes_on_from_anywhere(place, monkeypatch, capsys):
     )
 
 
+@pytest.mark.slow
 def test_killed_before_its_first_checkpoint_it_still_begins_with_those_weights(place, rankshot):
     """A run folder that has its settings and nothing else yet."""
     class_folders(place / "photos", classes=4)

@@ -168,6 +168,7 @@ def test_formats_that_nobody_asked_for(kind):
         decode(content.getvalue(), Preprocess(3, 8, 8))
 
 
+@pytest.mark.slow
 def test_large_pictures_in_threads_take_less_than_a_gigabyte():
     """Of finding 5: 16 bits a pixel, times the threads; and a header that tells of pixels that are not there."""
     code = (

@@ -37,7 +37,7 @@ FIRST = "conv4-mini-imagenet"
 OTHERS = [name for name in shipped() if name != FIRST]
 
 
-@pytest.mark.parametrize("kind", ["onnx", "pt2"])
+@pytest.mark.parametrize("kind", ["onnx", pytest.param("pt2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("names", [[FIRST], pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["first", "others"])
 def test_the_shipped_networks_in_a_program_of_its_own(tmp_path, names, kind):
     expected = {}

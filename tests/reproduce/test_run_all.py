@@ -32,7 +32,7 @@ def drawn(data_root):
     data.load("glyphs")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_each_is_run_once(jobs, tmp_path, capfd):
     assert run_all(runs(), tmp_path / "results", tmp_path / "runs", jobs=jobs) == []
     told = capfd.readouterr().out
@@ -47,11 +47,11 @@ def test_processes_share_the_cores():
     """Each with threads for all cores, they would wait for one another, and a GPU for them."""
     done = python(
         "import os, torch\n"
-        "from rankshot.reproduce import work\n"
+        "from rankshot.reproduce import run_all\n"
         "os.cpu_count = lambda: 6\n"
         "torch.set_num_threads(6)\n"
         "for jobs in (1, 2, 4, 12):\n"
-        "    work._take(lambda: print(torch.get_num_threads()), None, None, jobs, None)\n"
+        "    run_all._take(lambda: print(torch.get_num_threads()), None, None, jobs, None)\n"
     )
     assert done.stdout.split() == ["6", "3", "1", "1"], done.stderr
 
@@ -89,6 +89,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_its_processes_begin(tmp_path):
     """They say nothing; who began them has heard it too."""
     script = tmp_path / "script.py"

@@ -16,9 +16,10 @@ from rankshot import data, fewshot
 from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.models import Conv4
 from rankshot.models.shipped import folder_of
+from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_notes, read_tensors
 from rankshot.training import TrainConfig, loop, run_folder, train
-from rankshot.training.assembly import where_to_train
+from rankshot.training.assembly import Objects, network_and_method, where_to_train
 from rankshot.training.loop import Diverged, noise
 from rankshot.training.validation import validation_tasks
 
@@ -94,9 +95,14 @@ def test_the_images_of_a_class_are_turned_alike():
 def test_every_way_to_train(tmp_path, device, settings):
     folder = tmp_path / "run"
     train(small(**settings, device=device), folder)
-    before = rankshot.from_pretrained(folder).state_dict()
-    assert all(each.isfinite().all() for each in before.values())
+    first, _ = network_and_method(small(**settings), Preprocess(1, 28, 28), 419, Objects(), None)
+    began, found = first.state_dict(), rankshot.from_pretrained(folder).state_dict()
+    assert all(each.isfinite().all() for each in found.values())
+    assert all(not torch.equal(began[name], each) for name, each in found.items())  # everything has learned
     assert metrics(folder)[-1]["update"] == 24
+    tasks = {name for line in metrics(folder) for name in line.get("validation", {})}
+    asked = settings.get("validation_ways", (5, 20)) if settings.get("validate_every", 8) else ()
+    assert tasks == {f"{kind} {way}-way" for way in asked for kind in ("1-shot", "retrieval")}
 
 
 def test_it_learns(tmp_path):
