@@ -1,125 +1,220 @@
-"""`python -m campaigns.mutations [PACKAGE …]`: small wrong changes to the source, each of which the quick tests must notice.
-
-Each is made in a copy of the repository, and the quick tests of its package are run there until one fails. Prints who was not
-noticed; the exit code is 1 then.
-"""
+"""Changes to bytes, to JSON, and to what a file is, by random numbers."""
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
+import random
+import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parents[1]
-# package -> file, what stands there, and what is put in its place
-MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
-    "ranking": [
-        ("metrics.py", "loss=lambda k, n: n / (k + n),", "loss=lambda k, n: n / (k + n + 1),"),
-        ("metrics.py", "return 1 / torch.log2(1 + rank)", "return 1 / torch.log2(2 + rank)"),
-        ("metrics.py", "((k <= cutoff) & (k + n > cutoff))", "((k <= cutoff) & (k + n >= cutoff))"),
-        ("metrics.py", "scale=lambda P, N, k: 1 / (P * N),", "scale=lambda P, N, k: 1 / (P + N),"),
-        ("solvers.py", "cheapest < best, which + (some.start + 1)", "cheapest <= best, which + (some.start + 1)"),
-        ("solvers.py", "probe = (low + high + 1) // 2", "probe = (low + high) // 2"),
-        ("objectives.py", "alpha = 10.0 if sign > 0 else 1.0", "alpha = 10.0"),
-        ("objectives.py", "Reference(chosen.sign / chosen.epsilon,", "Reference(1 / chosen.epsilon,"),
-        ("sorted_pool.py", "right=True)", "right=False)"),
-        ("pool.py", "else counts - 1", "else counts"),
-    ],
-    "losses": [
-        ("nca_loss.py", "(2 * unit @ unit.T - 2) / self.temperature", "(2 * unit @ unit.T - 2) * self.temperature"),
-        ("lmnn_loss.py", "(1 - self.push) * target.sum(-1)", "self.push * target.sum(-1)"),
-        ("triplet_loss.py", "self.margin + distances - negative", "distances - negative"),
-        ("smooth_ap_loss.py", "torch.bmm(above, counted) + 0.5", "torch.bmm(above, counted)"),
-        ("fast_ap_loss.py", "relevant * up_to / all_up_to", "relevant * up_to / up_to"),
-        ("supcon_loss.py", "/ self.temperature", "* self.temperature"),
-        ("siamese_loss.py", "offset=1", "offset=0"),
-        ("ranking_loss.py", "scale /= scale.sum().clamp(min=1)", "scale /= len(scale)"),
-        (
-            "ranking_loss.py",
-            "Term(self.coarse_weight, settings(framework, metric, 1.0",
-            "Term(1.0, settings(framework, metric, 1.0",
-        ),
-        ("ranking_loss.py", "leave_out=ref_labels is None", "leave_out=False"),
-    ],
-    "training": [
-        ("parts.py", "self.decay ** (update // self.decay_every)", "self.decay ** (update // self.decay_every + 1)"),
-        ("parts.py", "min(1.0, (update + 1) / self.warm_up)", "min(1.0, update / self.warm_up)"),
-        ("optimiser.py", "config.weight_decay if each.dim() > 1 else 0.0", "config.weight_decay"),
-        ("optimiser.py", "config.trunk_rate if id(each) in trunk else 1.0", "config.trunk_rate"),
-        ("optimiser.py", "module.eval()", "pass"),
-        ("state.py", "share = 1 - self.factor**updates", "share = 1.0"),
-        ("loop.py", "is_best = fewshot.summary(results), judged > status.best", "is_best = fewshot.summary(results), True"),
-        ("loop.py", "config.validation.patience * config.validation.every", "config.validation.patience"),
-        ("run_folder.py", 'if line["update"] <= update]', 'if line["update"] < update]'),
-        ("assembly.py", "with _seeded(config.run.seed):", "with _seeded(0):"),
-    ],
-    "methods": [
-        ("prototypical.py", "means = support.mean(2)", "means = support[:, :, 0]"),
-        ("matching.py", ".logsumexp(-1)", ".amax(-1)"),
-        ("matching.py", "state = state + plain", "state = state"),
-        ("nearest.py", ".amax(-1)", ".mean(-1)"),
-        ("baseline_plus.py", "shares - self.rate * inverse", "shares + self.rate * inverse"),
-        ("memory.py", "(self.keys.gather(1, place) + keys)", "(self.keys.gather(1, place))"),
-        ("memory.py", "(self.margin + (unit", "(0 * self.margin + (unit"),
-        ("maml.py", "alpha=-self.rate", "alpha=self.rate"),
-        ("meta_lstm.py", "forget.squeeze(-1) * theta - enter", "forget.squeeze(-1) * theta + enter"),
-        (
-            "episodic.py",
-            "episodes[:, :, : self.shot], episodes[:, :, self.shot :]",
-            "episodes[:, :, : self.shot], episodes",
-        ),
-    ],
-    "gallery": [
-        ("nearest.py", "where + start", "where"),
-        ("nearest.py", "similarities.masked_fill_(hidden[part], -torch.inf)", "pass"),
-        ("nearest.py", "order = values[row].sort(descending=True, stable=True)", "continue"),
-        ("rejection.py", "sums[labels] - support", "sums[labels]"),
-        ("rejection.py", "(strangers >= threshold)", "(strangers < threshold)"),
-        ("filters.py", "metadata[name] in values", "metadata[name] not in values"),
-        ("filters.py", "abs(value) < 2**53", "abs(value) < 2**63"),
-        ("one_shot.py", "found[:, None, :-1, 0]", "found[:, None, :, 0]"),
-        ("sources.py", "now.digest != before.digest", "now.digest == before.digest"),
-        ("embedder.py", "digest.update(key.encode())", "pass"),
-    ],
-}
+from .arena import Arena
+
+INTERESTING = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**60, 2**63 - 1, 2**64 - 1)
+NUMBERS: tuple[Any, ...] = (
+    0, -1, 1, 2, 3, 255, 65536, 10**6, 2**31, 2**32, 2**53, 2**60, 2**63 - 1, 2**63, 2**64, 10**30, -(2**63), 10**400,
+    0.0, -0.0, 0.5, 1e-320, 1e308, -1e308, float("nan"), float("inf"), float("-inf"),
+)  # fmt: skip
+ODD_TEXTS = (
+    "", " ", ".", "..", "/", "a\x00b", "\x1b[31mred\x1b[0m", "\ud800", "é" * 10, "\u202egnp.exe", "A" * 5000, "-", "--help",
+    "NaN", "null", "1e999", "١٢", "🐈", "../../canary/x", "glyphs", "%s%n", "{}", "\n\nrankshot: fine", "con",
+    "'; drop table",
+)  # fmt: skip
 
 
-def noticed(copy: Path, package: str, file: str, before: str, after: str) -> bool:
-    """Whether a test fails with the change; the copy is as it was then."""
-    path = copy / "src" / "rankshot" / package / file
-    text = path.read_text()
-    if text.count(before) < 1:
-        raise ValueError(f"{package}/{file} has no {before!r} any more: choose another change")
-    path.write_text(text.replace(before, after))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-m", "not slow", f"tests/{package}"]
-    try:
-        environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-    finally:
-        path.write_text(text)
-    if done.returncode not in (0, 1, 2):
-        raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
-    return done.returncode != 0
+def changed_bytes(content: bytes, chance: random.Random) -> tuple[bytes, str]:
+    """A few bytes flipped, set, cut away, repeated or added."""
+    found, done = bytearray(content), []
+    for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
+        how = chance.choice((flip, flip, flip, set_number, cut, cut_middle, repeat, insert))
+        done.append(how(found, chance))
+    return bytes(found), ", ".join(done)
 
 
-def main(packages: list[str]) -> int:
-    missed = 0
-    with tempfile.TemporaryDirectory(prefix="rankshot-mutations-") as place:
-        copy = Path(place) / "copy"
-        leave_out = shutil.ignore_patterns(".git", ".venv", "runs", "*_cache", ".gpu*", "site")
-        shutil.copytree(ROOT, copy, ignore=leave_out, symlinks=True)
-        for package in packages or list(MUTATIONS):
-            found = [noticed(copy, package, *mutation) for mutation in MUTATIONS[package]]
-            for (file, before, after), is_noticed in zip(MUTATIONS[package], found, strict=True):
-                if not is_noticed:
-                    print(f"not noticed: {package}/{file}: {before} -> {after}", flush=True)
-            missed += len(found) - sum(found)
-            print(f"{package}: {sum(found)} of {len(found)} were noticed", flush=True)
-    return 1 if missed else 0
+def flip(content: bytearray, chance: random.Random) -> str:
+    if not content:
+        return "nothing to flip"
+    place = _place(content, chance)
+    content[place] ^= 1 << chance.randrange(8)
+    return f"bit flipped at {place}"
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def set_number(content: bytearray, chance: random.Random) -> str:
+    size = chance.choice((1, 2, 4, 8))
+    if len(content) < size:
+        return "too short"
+    place = _place(content[: len(content) - size + 1], chance)
+    value = chance.choice(INTERESTING) % 256**size
+    content[place : place + size] = value.to_bytes(size, chance.choice(("little", "big")))
+    return f"{value} at {place}"
+
+
+def cut(content: bytearray, chance: random.Random) -> str:
+    end = chance.randrange(len(content) + 1)
+    del content[end:]
+    return f"cut at {end}"
+
+
+def cut_middle(content: bytearray, chance: random.Random) -> str:
+    start = chance.randrange(len(content) + 1)
+    count = chance.choice((1, 4, 100))
+    del content[start : start + count]
+    return f"{count} bytes gone at {start}"
+
+
+def repeat(content: bytearray, chance: random.Random) -> str:
+    start = chance.randrange(len(content) + 1)
+    some = content[start : start + chance.choice((4, 64, 512))]
+    content[start:start] = some * chance.choice((1, 3, 50))
+    return f"repeated at {start}"
+
+
+def insert(content: bytearray, chance: random.Random) -> str:
+    start = chance.choice((0, len(content), chance.randrange(len(content) + 1)))
+    count = chance.choice((1, 16, 1000))
+    content[start:start] = chance.choice((b"\0" * count, b"\xff" * count, chance.randbytes(count)))
+    return f"{count} bytes more at {start}"
+
+
+def _place(content: bytearray, chance: random.Random) -> int:
+    """Headers come first and matter most."""
+    return chance.randrange(min(len(content), 64)) if chance.random() < 0.5 else chance.randrange(len(content))
+
+
+def odd_value(chance: random.Random, arena: Arena, depth: int = 0) -> Any:
+    """Something of JSON, of any type."""
+    kind = chance.randrange(9 if depth < 2 else 6)
+    if kind == 0:
+        return chance.choice((None, True, False))
+    if kind in (1, 2, 3):
+        return chance.choice(NUMBERS)
+    if kind in (4, 5):
+        places = (str(arena.canary / "empty"), "../canary/empty", str(arena.canary / "secret.txt"))
+        return chance.choice((*ODD_TEXTS, *places))
+    if kind == 6:
+        return [odd_value(chance, arena, depth + 1) for _ in range(chance.choice((0, 1, 3)))]
+    if kind == 7:
+        return {chance.choice(ODD_TEXTS): odd_value(chance, arena, depth + 1) for _ in range(chance.choice((0, 1, 2)))}
+    return [chance.choice(NUMBERS)] * chance.choice((3, 1000))
+
+
+Path_ = tuple[Any, ...]
+
+
+def places_in(value: Any, before: Path_ = ()) -> list[Path_]:
+    """Of everything within, by keys and numbers."""
+    found = [before]
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in inside:
+        found += places_in(each, (*before, key))
+    return found
+
+
+def changed_json(value: Any, chance: random.Random, arena: Arena) -> tuple[str, str]:
+    """JSON as text, with something else in it than there was."""
+    value = json.loads(json.dumps(value))
+    places = places_in(value)
+    done = []
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        where = chance.choice(places)
+        if not where:
+            value, told = (odd_value(chance, arena), "all of it") if chance.random() < 0.2 else (value, "nothing")
+            done.append(told)
+            continue
+        holder = value
+        try:
+            for key in where[:-1]:
+                holder = holder[key]
+            done.append(_change(holder, where[-1], chance, arena))
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change took it away
+    text = json.dumps(value, indent=chance.choice((None, 1)), ensure_ascii=chance.random() < 0.5)
+    if chance.random() < 0.15:
+        text, told = _as_text(text, chance)
+        done.append(told)
+    return text, "; ".join(done)
+
+
+def _change(holder: Any, key: Any, chance: random.Random, arena: Arena) -> str:
+    how = chance.random()
+    if how < 0.15:
+        del holder[key]
+        return f"without {key!r}"
+    if how < 0.25 and isinstance(holder, dict):
+        holder[chance.choice(("x", "model", "", "__class__", "images"))] = odd_value(chance, arena)
+        return "one key more"
+    old, holder[key] = holder[key], odd_value(chance, arena)
+    if how > 0.9 and isinstance(old, (int, float)) and not isinstance(old, bool):
+        holder[key] = old * chance.choice((-1, 2, 10, 1000, 0.5))
+    return f"{key!r} is {str(holder[key])[:40]!r}"
+
+
+def _as_text(text: str, chance: random.Random) -> tuple[str, str]:
+    def deep(opening: str, closing: str) -> str:
+        depth = chance.choice((500, 900, 5000, 100_000))
+        return opening * depth + closing * depth
+
+    ways: list[tuple[str, Callable[[], str]]] = [
+        ("100,000 deep", lambda: deep("[", "]")),
+        ("deep objects", lambda: deep('{"a":', "}")),
+        ("cut", lambda: text[: chance.randrange(len(text) + 1)]),
+        ("a key twice", lambda: text.replace("{", '{"model": 1, "model": 2, ', 1)),
+        ("a byte order mark", lambda: "\ufeff" + text),
+        ("two of it", lambda: text + text),
+        ("long", lambda: text + " " * 10**6),
+        ("a number of many digits", lambda: text.replace("1", "1" * 5000, 1)),
+        ("empty", lambda: ""),
+        ("a NUL", lambda: text + "\x00"),
+        ("deep within", lambda: text.replace(": ", ": " + "[" * 2000, 1)),
+    ]
+    name, make = chance.choice(ways)
+    return make(), name
+
+
+def other_file(path: Path, chance: random.Random, arena: Arena, *, named: bool = False) -> str:
+    """The file becomes something else than a plain file with content.
+
+    named   by the user, who may have put a link there: it leads to nothing that is secret
+    """
+    inside = os.path.relpath(arena.canary, path.parent)
+    outside = ("secret.txt", "config.json", "lines.bin", "picture.png", "data.sqlite", "nothing", "empty")
+    links = () if named else ("link", "link", "link")
+    way = chance.choice(("gone", "empty", "folder", "fifo", "zero", "loop", "large", "moved", *links))
+    content = path.read_bytes() if path.is_file() else b""
+    if path.is_dir() and not path.is_symlink():
+        return "left alone"
+    path.unlink(missing_ok=True)
+    if way == "empty":
+        path.write_bytes(b"")
+    elif way == "folder":
+        path.mkdir()
+    elif way == "fifo":
+        os.mkfifo(path)
+    elif way == "zero":
+        path.symlink_to("/dev/zero")
+    elif way == "loop":
+        path.symlink_to(path.name)
+    elif way == "link":
+        target = chance.choice(outside)
+        path.symlink_to(f"{inside}/{target}")
+        way = f"a link to canary/{target}"
+    elif way == "large":
+        path.write_bytes(content)
+        os.truncate(path, 2**34)  # of which nothing is on the disk
+    elif way == "moved":
+        aside = arena.work / "aside"
+        aside.write_bytes(content)
+        path.symlink_to(aside)
+        way = "a link to what it was"
+    return f"{path.name}: {way}"
+
+
+def packed(form: str, *values: int) -> bytes:
+    """As `struct.pack`, with whatever does not fit cut."""
+    sizes = {"B": 1, "H": 2, "I": 4, "Q": 8}
+    order = form[0] if form[0] in "<>" else "<"
+    return b"".join(
+        struct.pack(order + one, value % 256 ** sizes[one]) for one, value in zip(form.lstrip("<>"), values, strict=True)
+    )

@@ -1,0 +1,125 @@
+"""`python -m campaigns.source_mutations [PACKAGE …]`: small wrong changes to the source, which tests must notice.
+
+Each is made in a copy of the repository, and the quick tests of its package run there until one fails. Prints who was not
+noticed; the exit code is 1 then.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+# package -> file, what stands there, and what is put in its place
+MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
+    "ranking": [
+        ("metrics.py", "loss=lambda k, n: n / (k + n),", "loss=lambda k, n: n / (k + n + 1),"),
+        ("metrics.py", "return 1 / torch.log2(1 + rank)", "return 1 / torch.log2(2 + rank)"),
+        ("metrics.py", "((k <= cutoff) & (k + n > cutoff))", "((k <= cutoff) & (k + n >= cutoff))"),
+        ("metrics.py", "scale=lambda P, N, k: 1 / (P * N),", "scale=lambda P, N, k: 1 / (P + N),"),
+        ("solvers.py", "cheapest < best, which + (some.start + 1)", "cheapest <= best, which + (some.start + 1)"),
+        ("solvers.py", "probe = (low + high + 1) // 2", "probe = (low + high) // 2"),
+        ("objectives.py", "alpha = 10.0 if sign > 0 else 1.0", "alpha = 10.0"),
+        ("objectives.py", "Reference(chosen.sign / chosen.epsilon,", "Reference(1 / chosen.epsilon,"),
+        ("sorted_pool.py", "right=True)", "right=False)"),
+        ("pool.py", "else counts - 1", "else counts"),
+    ],
+    "losses": [
+        ("nca_loss.py", "(2 * unit @ unit.T - 2) / self.temperature", "(2 * unit @ unit.T - 2) * self.temperature"),
+        ("lmnn_loss.py", "(1 - self.push) * target.sum(-1)", "self.push * target.sum(-1)"),
+        ("triplet_loss.py", "self.margin + distances - negative", "distances - negative"),
+        ("smooth_ap_loss.py", "torch.bmm(above, counted) + 0.5", "torch.bmm(above, counted)"),
+        ("fast_ap_loss.py", "relevant * up_to / all_up_to", "relevant * up_to / up_to"),
+        ("supcon_loss.py", "/ self.temperature", "* self.temperature"),
+        ("siamese_loss.py", "offset=1", "offset=0"),
+        ("ranking_loss.py", "scale /= scale.sum().clamp(min=1)", "scale /= len(scale)"),
+        (
+            "ranking_loss.py",
+            "Term(self.coarse_weight, settings(framework, metric, 1.0",
+            "Term(1.0, settings(framework, metric, 1.0",
+        ),
+        ("ranking_loss.py", "leave_out=ref_labels is None", "leave_out=False"),
+    ],
+    "training": [
+        ("parts.py", "self.decay ** (update // self.decay_every)", "self.decay ** (update // self.decay_every + 1)"),
+        ("parts.py", "min(1.0, (update + 1) / self.warm_up)", "min(1.0, update / self.warm_up)"),
+        ("optimiser.py", "config.weight_decay if each.dim() > 1 else 0.0", "config.weight_decay"),
+        ("optimiser.py", "config.trunk_rate if id(each) in trunk else 1.0", "config.trunk_rate"),
+        ("optimiser.py", "module.eval()", "pass"),
+        ("state.py", "share = 1 - self.factor**updates", "share = 1.0"),
+        ("loop.py", "judged > status.best", "judged > -1"),
+        ("loop.py", "config.validation.patience * config.validation.every", "config.validation.patience"),
+        ("run_folder.py", 'if line["update"] <= update]', 'if line["update"] < update]'),
+        ("assembly.py", "with _seeded(config.run.seed):", "with _seeded(0):"),
+    ],
+    "methods": [
+        ("prototypical.py", "means = support.mean(2)", "means = support[:, :, 0]"),
+        ("matching.py", ".logsumexp(-1)", ".amax(-1)"),
+        ("matching.py", "state = state + plain", "state = state"),
+        ("nearest.py", ".amax(-1)", ".mean(-1)"),
+        ("baseline_plus.py", "shares - self.rate * inverse", "shares + self.rate * inverse"),
+        ("memory.py", "(self.keys.gather(1, place) + keys)", "(self.keys.gather(1, place))"),
+        ("memory.py", "(self.margin + (unit", "(0 * self.margin + (unit"),
+        ("maml.py", "alpha=-self.rate", "alpha=self.rate"),
+        ("meta_lstm.py", "forget.squeeze(-1) * theta - enter", "forget.squeeze(-1) * theta + enter"),
+        (
+            "episodic.py",
+            "episodes[:, :, : self.shot], episodes[:, :, self.shot :]",
+            "episodes[:, :, : self.shot], episodes",
+        ),
+    ],
+    "gallery": [
+        ("nearest.py", "where + start", "where"),
+        ("nearest.py", "similarities.masked_fill_(hidden[part], -torch.inf)", "pass"),
+        ("nearest.py", "order = values[row].sort(descending=True, stable=True)", "continue"),
+        ("rejection.py", "sums[labels] - support", "sums[labels]"),
+        ("rejection.py", "(strangers >= threshold)", "(strangers < threshold)"),
+        ("filters.py", "metadata[name] in values", "metadata[name] not in values"),
+        ("filters.py", "abs(value) < 2**53", "abs(value) < 2**63"),
+        ("one_shot.py", "found[:, None, :-1, 0]", "found[:, None, :, 0]"),
+        ("sources.py", "now.digest != before.digest", "now.digest == before.digest"),
+        ("embedder.py", "digest.update(key.encode())", "pass"),
+    ],
+}
+
+
+def noticed(copy: Path, package: str, file: str, before: str, after: str) -> bool:
+    """Whether a test fails with the change; the copy is as it was then."""
+    path = copy / "src" / "rankshot" / package / file
+    text = path.read_text()
+    if text.count(before) < 1:
+        raise ValueError(f"{package}/{file} has no {before!r} any more: choose another change")
+    path.write_text(text.replace(before, after))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-m", "not slow", f"tests/{package}"]
+    try:
+        environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    finally:
+        path.write_text(text)
+    if done.returncode not in (0, 1, 2):
+        raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
+    return done.returncode != 0
+
+
+def main(packages: list[str]) -> int:
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="rankshot-mutations-") as place:
+        copy = Path(place) / "copy"
+        leave_out = shutil.ignore_patterns(".git", ".venv", "runs", "*_cache", ".gpu*", "site")
+        shutil.copytree(ROOT, copy, ignore=leave_out, symlinks=True)
+        for package in packages or list(MUTATIONS):
+            found = [noticed(copy, package, *mutation) for mutation in MUTATIONS[package]]
+            for (file, before, after), is_noticed in zip(MUTATIONS[package], found, strict=True):
+                if not is_noticed:
+                    print(f"not noticed: {package}/{file}: {before} -> {after}", flush=True)
+            missed += len(found) - sum(found)
+            print(f"{package}: {sum(found)} of {len(found)} were noticed", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
