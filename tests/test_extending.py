@@ -206,7 +206,7 @@ def test_networks_that_do_not_fit(here, capsys, name, data, message):
 
 
 def test_files_that_bring_nothing(here, capsys):
-    with pytest.raises(FileNotFoundError, match=r"there is no none\.py"):
+    with pytest.raises(FileNotFoundError, match=r"there is no file none\.py"):
         load_files([Path("none.py")])
     Path("empty.py").write_text("")
     for files in (["empty.py"], ["loss.py", "empty.py"]):
@@ -218,10 +218,13 @@ def test_files_that_bring_nothing(here, capsys):
     assert told.startswith("rankshot: broken.py cannot be run: ZeroDivisionError: division by zero\n")
     assert 'File "broken.py", line 2, in f' in told  # its own traceback: it is the user's code
     assert not Path("run").exists()
-    load_files([Path("loss.py")])
-    load_files([Path("loss.py")])  # again is no other
+    Path("ends.py").write_text("import sys\nsys.exit(0)\n")
+    assert main(["train", "--load", "ends.py", "--out", "run"]) == 1
+    assert "ends.py ends Python (exit code 0)" in capsys.readouterr().err
+    load_files(["loss.py"])
+    load_files([Path("loss.py").resolve()])  # again, however it is spelt, is no other
     Path("thief.py").write_text(FILES["loss.py"])
-    with pytest.raises(ValueError, match=r"there is a loss 'spread' already, in loss\.py"):
+    with pytest.raises(ValueError, match=r"there is a loss 'spread' already, in .*loss\.py"):
         load_files([Path("thief.py")])
 
 
@@ -257,3 +260,68 @@ def test_normalising_happens_within_the_network():
     torch.testing.assert_close(network(images), network.network((images - mean) / deviation))
     assert set(network.state_dict()) == {f"network.{name}" for name in network.network.state_dict()}
     assert np.isfinite(rankshot.Embedder(network)([np.zeros((40, 30, 3), np.uint8)])).all()
+
+
+def test_a_plain_function_is_a_loss(capsys):
+    Path("mine.py").write_text(
+        "from rankshot import losses\n\n@losses.register('pull')\ndef pull(embeddings, labels, *, weight: float = 2.0):\n"
+        "    return weight * (embeddings[labels == labels[0]].var(0)).mean()\n"
+    )
+    assert main(["train", "--load", "mine.py", "--method", "pull", "--weight", "0", "--out", "run", *TINY]) == 0
+    assert json.loads(Path("run/config.json").read_text())["method"] == {"name": "pull", "weight": 0.0}
+
+
+def test_settings_of_one_s_own_have_its_own_limits():
+    network_file("mine.py", "")
+    Path("mine.py").write_text(
+        "from torch import nn\nfrom rankshot import models\n\n@models.register('mine')\n"
+        "def mine(preprocess, *, shift: int = 0):\n    return nn.Sequential(nn.Conv2d(preprocess.channels, 4, 5), nn.Flatten())\n"
+    )
+    assert main(["train", "--load", "mine.py", "--network", "mine", "--shift", "-70000", "--out", "run", *TINY]) == 0
+    assert rankshot.from_pretrained("run").description["shift"] == -70000
+
+
+class Awkward(torch.nn.Module):
+    """With attributes of all the names that a network of rankshot carries."""
+
+    def __init__(self):
+        super().__init__()
+        self.preprocess, self.wrapped_network = torch.nn.Identity(), torch.nn.Flatten()
+        self.layer = torch.nn.Linear(64, 3)
+
+    @property
+    def embedding_dim(self):
+        return "mine"
+
+    def forward(self, images):
+        return self.layer(self.wrapped_network(self.preprocess(images)))
+
+
+def test_a_module_with_attributes_of_our_names(here):
+    wanted = rankshot.Preprocess(1, 8, 8)
+    network = rankshot.wrap(Awkward(), preprocess=wanted)
+    assert network.embedding_dim == 3
+    rankshot.save_pretrained(network, here / "folder")
+    again = rankshot.from_pretrained(here / "folder", network=Awkward())
+    images = torch.rand(2, 1, 8, 8)
+    assert torch.equal(again(images), network.eval()(images))
+    with pytest.raises(ValueError, match="is a network of rankshot's already"):
+        rankshot.wrap(network, preprocess=wanted)
+    with pytest.raises(ValueError, match="there is a network 'conv4' in rankshot: call yours otherwise"):
+        rankshot.wrap(torch.nn.Flatten(), preprocess=wanted, name="conv4")
+    other = rankshot.wrap(Awkward(), preprocess=rankshot.Preprocess(1, 8, 8, invert=True))
+    with pytest.raises(ValueError, match="wants pictures as 8x8 grey, and the network that is given 8x8 grey, dark ink"):
+        rankshot.from_pretrained(here / "folder", network=other)
+
+
+def test_a_classifier_with_a_network_of_one_s_own(here):
+    trunk = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 5))
+    network = rankshot.wrap(trunk, preprocess=rankshot.Preprocess(3, 8, 8))
+    pictures = [
+        np.full((8, 8, 3), value, np.uint8) * np.arange(8, dtype=np.uint8)[:, None, None] for value in (3, 9, 21, 30)
+    ]
+    classifier = rankshot.FewShotClassifier(rankshot.Embedder(network)).fit(pictures, ["a", "a", "b", "b"])
+    classifier.save_pretrained(here / "saved")
+    blank = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 5))
+    again = rankshot.FewShotClassifier.from_pretrained(here / "saved", network=blank)
+    assert list(again.predict(pictures)) == list(classifier.predict(pictures))

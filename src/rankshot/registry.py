@@ -100,7 +100,7 @@ class Registry:
         def add(make: Anything) -> Anything:
             part = Part(name, make, file, fixed or {}, about)
             before = self._known().get(name)
-            if before is not None and (before.file != file or before.make.__qualname__ != make.__qualname__):
+            if before is not None and (not _is_same(before.file, file) or before.make.__qualname__ != make.__qualname__):
                 raise ValueError(f"there is a {self.kind} {name!r} already, in {before.file}")
             _settings(make)  # complains now about a setting without a type
             self._parts[name] = part
@@ -112,8 +112,8 @@ class Registry:
         if name not in self:
             known = self._known()
             like = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {like[0]!r}?" if like else f"there is {', '.join(map(repr, known))}"
-            raise ValueError(f"unknown {self.kind} {name!r}: {hint}; one of your own comes with --load FILE")
+            hint = f"did you mean {like[0]!r}?" if like else f"there is {', '.join(map(repr, known))}."
+            raise ValueError(f"unknown {self.kind} {name!r}: {hint} One of your own comes with --load FILE")
         return self._known()[name]
 
     def __contains__(self, name: object) -> bool:
@@ -157,12 +157,17 @@ class Registry:
         return True
 
 
+def _is_same(file: str, other: str) -> bool:
+    """Of one file, however it is spelt."""
+    return file == other or Path(file).resolve() == Path(other).resolve()
+
+
 def unknown_setting(name: str, part: Part, registry: Registry) -> str:
     """The sentence about a setting that a part has not: whose it is, or what was meant."""
     known = list(part.defaults)
     owners = {other: None for each in REGISTRIES for other, owner in each.items() if name in owner.types}
     if owners:
-        return f"{registry.kind} {part.name!r} has no setting {name!r}: that is one of {', '.join(map(repr, owners))}"
+        return f"{registry.kind} {part.name!r} has no setting {name!r}: that is a setting of {', '.join(map(repr, owners))}"
     like = difflib.get_close_matches(name, known, n=1)
     there = f"did you mean {like[0]!r}?" if like else f"there is {', '.join(map(repr, known)) or 'none'}"
     return f"{registry.kind} {part.name!r} has no setting {name!r}: {there}"
@@ -217,22 +222,27 @@ def help_of(make: Callable[..., Any]) -> dict[str, str]:
     return found
 
 
-def load_files(files: Iterable[Path]) -> None:
+def load_files(files: Iterable[str | Path]) -> None:
     """Run Python files of the user's own, which the user names and answers for; each must register something."""
-    for file in files:
+    for file in map(Path, files):
         if not file.is_file():
-            raise FileNotFoundError(f"there is no {file}")
+            raise FileNotFoundError(f"there is no file {file}" if not file.exists() else f"{file} is no file")
         beside = str(file.resolve().parent)
         sys.path.insert(0, beside)  # as when a file is run by Python itself
         try:
             runpy.run_path(str(file))
+        except SystemExit as ended:
+            raise ValueError(
+                f"{file} ends Python (exit code {ended.code}): what it does when it is run goes below "
+                'if __name__ == "__main__"'
+            ) from None
         except Exception as error:  # whatever it is, it is in the user's file: its own traceback tells where
             failed = ValueError(f"{file} cannot be run: {type(error).__name__}: {error}")
             failed.add_note("".join(traceback.format_exception(error)).rstrip())
             raise failed from None
         finally:
             sys.path.remove(beside)
-        if not any(part.file == str(file) for registry in REGISTRIES for part in registry.snapshot().values()):
+        if not any(_is_same(part.file, str(file)) for registry in REGISTRIES for part in registry.snapshot().values()):
             raise ValueError(
                 f"{file} registers nothing: decorate a class or a function with register of rankshot.models, .losses, "
                 ".methods, .data, .ranking or .gallery"

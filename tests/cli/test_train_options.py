@@ -55,23 +55,23 @@ def test_help(capsys):
         assert f"{name}: {part.summary.rstrip('.')}." in told
     told = shown(capsys, "train", "--method", "maml", "--preset", "mini-imagenet")
     assert "--steps INT Of maml: of gradient descent on a task while it learns. (default: 5)" in told
-    assert "--filters INT Of conv4: of each of its four layers. (default: 32)" in told
+    assert "--filters INT Of conv4: channels of each of its four blocks. (default: 32)" in told
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--method nca --alpha 3", "method 'nca' has no setting 'alpha': that is one of 'map-ssvm', 'map-dlm'"),
-        ("--method nca --tasks 3", "method 'nca' has no setting 'tasks': that is one of 'maml', 'memory'"),
-        ("--method nca --no-shared", "method 'nca' has no setting 'shared': that is one of 'memory'"),
+        ("--method nca --alpha 3", "method 'nca' has no setting 'alpha': that is a setting of 'map-ssvm', 'map-dlm'"),
+        ("--method nca --tasks 3", "method 'nca' has no setting 'tasks': that is a setting of 'maml', 'memory'"),
+        ("--method nca --no-shared", "method 'nca' has no setting 'shared': that is a setting of 'memory'"),
         ("--method ncaa", "unknown method 'ncaa': did you mean 'nca'?"),
         ("--network conv5", "unknown network 'conv5': did you mean 'conv4'?"),
-        ("--momentum 0.9", "the optimiser adam has no setting 'momentum': that is one of 'sgd'"),
+        ("--momentum 0.9", "the optimiser adam has no setting 'momentum': that is a setting of 'sgd'"),
         ("--preset omniglot-20-way", "map-dlm has no preset 'omniglot-20-way': .*; it is one of maml"),
         ("--frozen 9", "frozen: the network has no part '9': there is '0', '1', '2', '3', '4'"),
         ("--size 20", "glyphs has no option 'size'"),
         ("--config newer.json", "newer.json: its format 3 is newer than this version of rankshot"),
-        ("--load none.py", "there is no none.py"),
+        ("--load none.py", "there is no file none.py"),
         ("--patience 3 --validate-every 0", "patience counts validations, and there are none"),
     ],
 )

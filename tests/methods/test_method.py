@@ -61,7 +61,7 @@ def test_settings_of_other_methods(name):
         if setting in METHODS[name].types:
             made(name, batch_size=120, **{setting: value})
         else:
-            with pytest.raises(ValueError, match=f"has no setting '{setting}': that is one of '"):
+            with pytest.raises(ValueError, match=f"has no setting '{setting}': that is a setting of '"):
                 made(name, batch_size=120, **{setting: value})
 
 

@@ -98,13 +98,14 @@ def test_no_file(tmp_path):
         ("batch_size", 2**31, "batch_size should be a whole number from 2 to 131,072, got 2147483648"),
         ("split", "test", 'split should be one of "train", "trainval", got .test.'),
         ("average", 1.0, "average and momentum must be from 0 to less than 1"),
-        ("momentum", 0.9, "the optimiser adam has no setting 'momentum': that is one of 'sgd'"),
-        ("nesterov", True, "the optimiser adam has no setting 'nesterov': that is one of 'sgd'"),
+        ("momentum", 0.9, "the optimiser adam has no setting 'momentum': that is a setting of 'sgd'"),
+        ("nesterov", True, "the optimiser adam has no setting 'nesterov': that is a setting of 'sgd'"),
         ("patience", 0, "patience should be a whole number from 1 to "),
-        ("minutes", -1.0, "minutes should be a number from 0 to "),
-        ("temperature", 0.1, "method 'map-dlm' has no setting 'temperature': that is one of .*'nca'.*'smooth-ap'"),
+        ("minutes", -1.0, "minutes should be a number from 0.001 to "),
+        ("temperature", 0.1, "method 'map-dlm' has no setting 'temperature': that is a setting of .*'nca'.*'smooth-ap'"),
         ("alhpa", 3.0, "unknown setting 'alhpa': did you mean 'alpha'?"),
         ("logger", ("paper",), "logger.* should be one of"),
+        ("lr", 0.1, "unknown setting 'lr': here it is called 'learning_rate'"),
     ],
 )
 def test_settings_that_make_no_sense(setting, value, message):
@@ -149,6 +150,13 @@ def test_settings_of_one_name():
         TrainConfig.of(method="seeded")
     with pytest.raises(ValueError, match="filtered and conv4 both have a setting 'filters'"):
         TrainConfig.of(method="filtered")
+
+    @METHODS.register("named")
+    def named(context, *, name: str = "x"):
+        raise AssertionError
+
+    with pytest.raises(ValueError, match="named has a setting 'name', which every run has: call it otherwise"):
+        TrainConfig.of(method="named")
 
 
 def test_a_config_of_a_newer_version(tmp_path):

@@ -370,7 +370,10 @@ def test_a_checkpoint_of_another_model(tmp_path):
         ({"method": "map-ssvm", "sign": -1}, "sign"),
         ({"sign": 2}, "sign must be"),
         ({"epsilon": 0.0}, "epsilon must be"),
-        ({"method": "siamese", "alpha": 3.0}, "'siamese' has no setting 'alpha': that is one of 'map-ssvm', 'map-dlm'"),
+        (
+            {"method": "siamese", "alpha": 3.0},
+            "'siamese' has no setting 'alpha': that is a setting of 'map-ssvm', 'map-dlm'",
+        ),
     ],
     ids=str,
 )

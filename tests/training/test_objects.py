@@ -1,6 +1,8 @@
 """`train` with objects in place of names, callbacks, and the ways in which a run ends."""
 
 import json
+import os
+import signal
 import time
 
 import numpy as np
@@ -100,7 +102,23 @@ def test_a_run_with_objects_goes_on_with_them(tmp_path):
     ("given", "message"),
     [
         ({"loss": losses.NCALoss(), "method": LossMethod}, "a loss is a method by itself: give one of them"),
-        ({"loss": 3}, "a loss is called with embeddings and labels, got 3"),
+        ({"loss": 3}, "a loss is an object that is called with embeddings and labels, got 3"),
+        ({"loss": losses.NCALoss}, "a loss is an object that is called with embeddings and labels, got <class"),
+        (
+            {"loss": lambda embeddings, labels: embeddings.sum(1)},
+            r"must be one number, a tensor of shape \(\), got \(32,\)",
+        ),
+        ({"loss": lambda embeddings, labels: 0.5}, r"must be one number, a tensor of shape \(\), got float"),
+        ({"loss": lambda embeddings, labels: torch.zeros(())}, "has no gradient: it does not depend on the embeddings"),
+        ({"method": "nca"}, "a method is a rankshot.methods.Method, or makes one of a Context, got 'nca'"),
+        ({"network": "conv4"}, "network must be a torch.nn.Module, got 'conv4'"),
+        ({"train_set": [1]}, r"train_set must be a rankshot.data.ImageSet, got \[1\]"),
+        (
+            {"train_set": "glyphs", "val_set": "glyphs"},
+            "is in train_set and in val_set: validate on classes that it does not",
+        ),
+        ({"callbacks": [print]}, "callbacks and progress must be objects of rankshot.training.Callback"),
+        ({"progress": False}, "callbacks and progress must be objects of rankshot.training.Callback"),
         ({"method": lambda context: 3}, "a method is a rankshot.methods.Method, or makes one of a Context, got 3"),
         ({"network": nn.Flatten()}, r"Flatten does not tell what pictures it takes: rankshot\.wrap\(network, preprocess="),
         ({"train_set": "glyphs"}, "there are no classes to validate on: give val_set too, or set validate_every to 0"),
@@ -111,6 +129,38 @@ def test_objects_that_are_none(tmp_path, given, message):
     with pytest.raises((TypeError, ValueError), match=message):
         train(SMALL, tmp_path / "run", **given)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_network_of_one_s_own_is_not_mirrored_in_silence(tmp_path):
+    network = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28))
+    with pytest.raises(ValueError, match="mirror is for networks by name"):
+        train(small(mirror=True, augment=("flip",)), tmp_path / "run", network=network)
+    with pytest.raises(TypeError, match="config must be a TrainConfig, got {}"):
+        train({}, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_begins_with_the_weights_of_another_run_of_it(tmp_path):
+    def mine():
+        return rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28))
+
+    train(small(updates=3), tmp_path / "one", network=mine())
+    train(small(updates=1, init=str(tmp_path / "one")), tmp_path / "two", network=mine())
+    first, start = (read_tensors(tmp_path / name) for name in ("one/model.safetensors", "two/start.safetensors"))
+    assert all(torch.equal(first[name], start[name]) for name in first)
+
+
+def test_stopped_in_its_last_update(tmp_path):
+    """Who runs one after another wants the others stopped too."""
+
+    class Stop(Callback):
+        def updated(self, update, loss, batch_map, per_second):
+            if update == 8:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match="stopped after update 8"):
+        train(small(updates=8), tmp_path / "run", callbacks=[Stop()])
+    assert train(small(updates=8), tmp_path / "run", resume=True).update == 8
 
 
 def test_sizes_that_do_not_fit(tmp_path):
@@ -138,6 +188,7 @@ def test_only_what_is_not_finite_is_called_diverged(tmp_path):
 
     with pytest.raises(ValueError, match="training broke down at update 1: embeddings must be finite"):
         train(SMALL, tmp_path / "other", loss=not_finite)
+    assert not (tmp_path / "run").exists()  # a mistake is found before anything is written
 
 
 def test_it_ends_when_nothing_gets_better(tmp_path):
@@ -158,6 +209,7 @@ def test_it_ends_in_time(tmp_path):
     assert status.total_seconds >= 1.2
     assert read_metrics(tmp_path / "run")[-1]["update"] == status.update  # measured where it ends
     assert status_of(tmp_path / "run") == status
+    assert train(config, tmp_path / "run", resume=True) == status  # it is done
     assert train(config.changed(minutes=0.04), tmp_path / "run", resume=True).update > status.update
 
 

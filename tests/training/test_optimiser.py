@@ -86,8 +86,15 @@ def test_frozen_parts():
     assert changed == {"2", "3"}  # the running statistics of the others alone
     with pytest.raises(ValueError, match="frozen: the network has no part '7': there is '0', '1', '2', '3', '4'"):
         freeze(model, ["7"])
+    with pytest.raises(ValueError, match="frozen: a part has a name, got an empty one"):
+        freeze(model, [""])
+    flat = nn.Flatten()
+    with pytest.raises(ValueError, match="there is nothing to learn: the network has no weights"):
+        make_optimiser(OptimiserConfig(), flat, nn.Identity(), 0.01, CPU)
+    with pytest.raises(ValueError, match="trunk_rate is for methods with layers of their own"):
+        make_optimiser(OptimiserConfig(trunk_rate=0.1), *made("nca"), 0.01, CPU)
     freeze(model, ["2", "3"])
-    with pytest.raises(ValueError, match="nothing is left to learn: every part of the network is frozen"):
+    with pytest.raises(ValueError, match="there is nothing to learn: all weights are frozen"):
         make_optimiser(OptimiserConfig(), model, nn.Identity(), 0.01, CPU)
 
 
@@ -95,7 +102,7 @@ def test_frozen_parts():
     "settings",
     [
         {"optimiser": "sgd", "momentum": 0.9, "learning_rate": 0.01, "warm_up": 8},
-        {"optimiser": "adamw", "weight_decay": 0.1, "clip": 0.1, "frozen": ("0",), "trunk_rate": 0.5},
+        {"method": "siamese", "optimiser": "adamw", "weight_decay": 0.1, "clip": 0.1, "frozen": ("0",), "trunk_rate": 0.5},
     ],
     ids=str,
 )

@@ -137,9 +137,14 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return save(Saved(settings, self._embedder(), taught.support, labels, taught.names), folder)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> FewShotClassifier:
-        """What `save_pretrained` has written: it answers as the one that was saved, and can learn more."""
-        saved = opened(folder)
+    def from_pretrained(cls, folder: str | Path, network: nn.Module | None = None) -> FewShotClassifier:
+        """What `save_pretrained` has written: it answers as the one that was saved, and can learn more.
+
+        Args:
+            folder: that it was saved in.
+            network: a network of one's own, which the weights in the folder are for. One that is registered is not needed.
+        """
+        saved = opened(folder, network)
         classifier = cls(saved.embedder, **saved.settings)
         classifier._check_settings()
         classifier.n_features_in_ = saved.vectors.shape[1]

@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal, NamedTuple, Required, TypedDict
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from rankshot.files import check_no_link, whole_folder, write_whole
+from rankshot.models.pretrained import from_pretrained
 from rankshot.schema import Length, read_json
 from rankshot.tensors import read_tensors, write_tensors
 from rankshot.version import __version__
@@ -91,13 +93,13 @@ def is_saved(folder: Path) -> bool:
     return (folder / CLASSIFIER).is_file()
 
 
-def opened(folder: str | Path) -> Saved:
-    """What `save` has written."""
+def opened(folder: str | Path, network: nn.Module | None = None) -> Saved:
+    """What `save` has written; with `network`, one of one's own that its weights are for."""
     place = Path(folder)
     if not is_saved(place):
         raise FileNotFoundError(f"{place} holds no classifier: there is no {CLASSIFIER} in it")
     about: About = read_json(place / CLASSIFIER, About)
-    settings, network = dict(about["settings"]), about["network"]
+    settings, fingerprint = dict(about["settings"]), about["network"]
     if settings.keys() != SETTINGS:
         raise ValueError(f"{place} is damaged: its settings should be {', '.join(sorted(SETTINGS))}")
     if (told := about.get("sha256")) is None:
@@ -106,8 +108,10 @@ def opened(folder: str | Path) -> Saved:
         raise ValueError(f"{place} is damaged: the checksum of {CLASSIFIER} is not that of what was written")
     vectors, labels = _examples(place, about)
     check_no_link(place / NETWORK)
-    embedder = None if network is None else Embedder(place / NETWORK)
-    if embedder is not None and embedder.fingerprint != network:
+    embedder = None
+    if fingerprint is not None:
+        embedder = Embedder(place / NETWORK if network is None else from_pretrained(place / NETWORK, network))
+    if embedder is not None and embedder.fingerprint != fingerprint:
         raise ValueError(f"{place / NETWORK} is not the network that the examples were seen by")
     return Saved(settings, embedder, vectors, labels, about["names"])
 

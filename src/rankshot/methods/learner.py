@@ -67,7 +67,7 @@ class TaskLearner(nn.Module):
         self.numbers_an_episode = numbers_a_weight * sum(each.numel() for each in learner.parameters())
 
     @property
-    def wrapped(self) -> nn.Module:
+    def wrapped_network(self) -> nn.Module:
         return self.learner.network
 
     def forward(self, images: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import torch
@@ -105,7 +106,7 @@ class Method(nn.Module):
 class LossMethod(Method):
     """A system that is a loss on the embeddings of a batch, and nothing else."""
 
-    def __init__(self, context: Context, loss: nn.Module) -> None:
+    def __init__(self, context: Context, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__(context)
         self.loss = loss
 
@@ -122,6 +123,9 @@ def make_method(choice: Choice, context: Context) -> Method:
     part = LOSSES[choice.name]
     known = {"dimensions": context.embedding_dim, "classes": context.classes}
     wanted = inspect.signature(part.make).parameters
+    needed = [name for name, each in wanted.items() if each.default is each.empty and name not in known]
+    if inspect.isfunction(part.make) and len(needed) == 2:  # a function of embeddings and labels is the loss itself
+        return LossMethod(context, partial(part, **choice.settings))
     loss = part(**{name: value for name, value in known.items() if name in wanted}, **choice.settings)
     return LossMethod(context, loss)
 

@@ -13,7 +13,7 @@ class NetworkWithRule(nn.Module):
         self.embedder = embedder
 
     @property
-    def wrapped(self) -> nn.Module:
+    def wrapped_network(self) -> nn.Module:
         return self.embedder
 
     def forward(self, images: Tensor) -> Tensor:

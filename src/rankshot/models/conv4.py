@@ -86,6 +86,6 @@ def conv4(preprocess: Preprocess, *, filters: Annotated[int, Between(1, 2048)] =
     """The embedding network of the paper: four blocks of convolution, batch norm, pooling and ReLU.
 
     Args:
-        filters: of each of its four layers.
+        filters: channels of each of its four blocks.
     """
     return Conv4(preprocess.channels, filters)

@@ -19,7 +19,7 @@ class Mirrored(nn.Module):
             self.description = {**network.description, "mirror": True}  # type: ignore[dict-item]
 
     @property
-    def wrapped(self) -> nn.Module:
+    def wrapped_network(self) -> nn.Module:
         return self.network
 
     def forward(self, images: Tensor) -> Tensor:

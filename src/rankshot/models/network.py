@@ -12,10 +12,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rankshot.preprocess import Preprocess, check_preprocess
 from rankshot.registry import Part, Registry
@@ -24,6 +25,8 @@ from rankshot.schema import Between, Length, checked
 from .mirrored import Mirrored
 from .normalised import normalised
 
+PACKAGE = Path(__file__).parents[1]
+CONTRACT = ("embedding_dim", "preprocess", "description", "wrapped_network")
 NETWORKS = Registry("network", home="rankshot.methods")
 register = NETWORKS.register
 # What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
@@ -83,9 +86,10 @@ def made(part: Part, description: Mapping[str, Any], settings: Mapping[str, Any]
     for name in settings.keys() - part.types.keys():
         known = ", ".join(map(repr, part.types)) or "none"
         raise ValueError(f"a network {part.name!r} has no setting {name!r}: there is {known}")
+    is_ours = Path(part.file).is_relative_to(PACKAGE)  # the limits of one's own are those of its own annotations
     values = {
-        name: checked(value, BOUNDED.get(part.types[name], part.types[name]), f"{name} of a network {part.name!r}")
-        for name, value in settings.items()
+        name: checked(value, BOUNDED.get(hint, hint) if is_ours else hint, f"{name} of a network {part.name!r}")
+        for name, value, hint in ((name, value, part.types[name]) for name, value in settings.items())
     }
     try:
         network: Any = part(around, **values)
@@ -123,11 +127,39 @@ def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) 
     if not isinstance(module, nn.Module):
         raise TypeError(f"a network is a torch.nn.Module, got {module!r:.60}")
     check_preprocess(preprocess)
+    if is_wrapped(module):
+        raise ValueError(f"{type(module).__name__} is a network of rankshot's already: it tells its own preprocess")
     name = name or type(module).__name__
+    if name in NETWORKS:
+        raise ValueError(f"there is a network {name!r} in rankshot: call yours otherwise, wrap(…, name=…)")
     network = normalised(module, preprocess)
+    if any(hasattr(network, each) for each in CONTRACT):  # its own, of these names
+        network = Around(network)
     network.preprocess, network.description = preprocess, describe(name, preprocess, {})  # type: ignore[assignment]
     network.embedding_dim = measured_dim(network, preprocess, name)  # type: ignore[assignment]
     return network
+
+
+class Around(nn.Module):
+    """A module of one's own that has attributes of the names that every network of rankshot carries."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    @property
+    def wrapped_network(self) -> nn.Module:
+        return self.network
+
+    def forward(self, images: Tensor) -> Tensor:
+        embeddings: Tensor = self.network(images)
+        return embeddings
+
+
+def is_wrapped(network: nn.Module) -> bool:
+    """Whether it tells what it is and what pictures it takes, in our way."""
+    told = getattr(network, "description", None), getattr(network, "preprocess", None)
+    return isinstance(told[0], Mapping) and isinstance(told[1], Preprocess)
 
 
 def measured_dim(network: nn.Module, preprocess: Preprocess, name: str) -> int:
@@ -179,8 +211,8 @@ def is_network(name: str, kind: Any) -> bool:
 
 
 def trunk_of(network: nn.Module) -> nn.Module:
-    """The network within others that are built around it (`wrapped`): what weights to begin with are for."""
-    inner = getattr(network, "wrapped", None)
+    """The network within others that are built around it (`wrapped_network`): what weights to begin with are for."""
+    inner = getattr(network, "wrapped_network", None)
     return trunk_of(inner) if isinstance(inner, nn.Module) else network
 
 

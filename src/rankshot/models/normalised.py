@@ -35,7 +35,7 @@ class Normalised(nn.Module):
         self.register_buffer("deviation", torch.tensor(deviation or [1.0] * channels).view(-1, 1, 1), persistent=False)
 
     @property
-    def wrapped(self) -> nn.Module:
+    def wrapped_network(self) -> nn.Module:
         return self.network
 
     def forward(self, images: Tensor) -> Tensor:

@@ -13,7 +13,17 @@ from rankshot.preprocess import Preprocess
 from rankshot.schema import read_json
 from rankshot.tensors import read_tensors
 
-from .network import NETWORKS, Description, assemble, build, embedder_in, usual_preprocess, wrap
+from .network import (
+    NETWORKS,
+    Description,
+    assemble,
+    build,
+    embedder_in,
+    is_wrapped,
+    preprocess_of,
+    usual_preprocess,
+    wrap,
+)
 from .shipped import CONFIG as CONFIG
 from .shipped import folder_of, or_shipped
 
@@ -94,7 +104,9 @@ def _filled_own(
 ) -> nn.Module:
     """A network that was given, with the weights of a folder."""
     preprocess = preprocess_in(folder) or usual_preprocess(description)
-    wrapped = network if hasattr(network, "embedding_dim") else wrap(network, preprocess=preprocess)
+    wrapped = network if is_wrapped(network) else wrap(network, preprocess=preprocess, name=str(description["name"]))
+    if preprocess_of(wrapped) != preprocess:
+        raise ValueError(f"{folder} wants pictures as {preprocess}, and the network that is given {preprocess_of(wrapped)}")
     fill(wrapped.state_dict(), stored, folder / WEIGHTS)
     wrapped.description = dict(description)  # type: ignore[assignment]
     return wrapped.eval()

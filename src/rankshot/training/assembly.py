@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -43,10 +45,24 @@ class Objects:
     def __post_init__(self) -> None:
         if self.method is not None and self.loss is not None:
             raise ValueError("a loss is a method by itself: give one of them")
+        if self.loss is not None and (inspect.isclass(self.loss) or not callable(self.loss)):
+            raise TypeError(f"a loss is an object that is called with embeddings and labels, got {self.loss!r:.60}")
+        if self.method is not None and not callable(self.method):
+            raise TypeError(f"a method is a rankshot.methods.Method, or makes one of a Context, got {self.method!r:.60}")
+        for name in ("train_set", "val_set"):
+            if not isinstance(getattr(self, name), (data.ImageSet, type(None))):
+                raise TypeError(f"{name} must be a rankshot.data.ImageSet, got {getattr(self, name)!r:.60}")
+        if self.network is not None and not isinstance(self.network, nn.Module):
+            raise TypeError(f"network must be a torch.nn.Module, got {self.network!r:.60}")
+        sets = [each.classes for each in (self.train_set, self.val_set) if each is not None]
+        if len(sets) == 2 and (both := set(sets[0]) & set(sets[1])):
+            raise ValueError(f"{min(both)!r} is in train_set and in val_set: validate on classes that it does not see")
 
     def named_in(self, config: TrainConfig) -> TrainConfig:
         """The config, which tells what was given by its name, and where its first weights lie from anywhere."""
         network = replace(config.network, init=full_name(config.network.init))
+        if self.network is not None and config.network.mirror:
+            raise ValueError("mirror is for networks by name: give rankshot.models.Mirrored(network), wrapped")
         if self.network is not None:
             network = replace(network, architecture=Choice(described(self.network)["name"], is_object=True))
         learned = self.method if self.method is not None else self.loss
@@ -148,7 +164,7 @@ def network_and_method(
     if init is not None and start is not None and start.is_file():
         fill(model.state_dict(), read_tensors(start), start)
     elif init is not None:
-        begin_with(model, init)
+        begin_with(model, init, objects.network)
     return model, method
 
 
@@ -168,8 +184,6 @@ def _embedder(config: TrainConfig, pictures: Preprocess, objects: Objects) -> nn
 
 def _method(config: TrainConfig, context: Context, objects: Objects) -> Method:
     if objects.loss is not None:
-        if not callable(objects.loss):
-            raise TypeError(f"a loss is called with embeddings and labels, got {objects.loss!r:.60}")
         return LossMethod(context, objects.loss)
     if objects.method is None and config.method.is_object:
         raise ValueError(f"{config.method.name!r} was given from Python: give it again, as method=… or loss=…")
@@ -189,9 +203,13 @@ def _seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def begin_with(model: nn.Module, init: str) -> None:
-    """The weights of another network into this one's: of the embedding networks within both, of the same kind."""
-    ours, theirs = trunk_of(model), trunk_of(from_pretrained(init))
+def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> None:
+    """The weights of another network into this one's: of the embedding networks within both, of the same kind.
+
+    own   the network that was given, which those weights may be of
+    """
+    theirs = trunk_of(from_pretrained(init, None if own is None else copy.deepcopy(own)))
+    ours = trunk_of(model)
     kinds = [getattr(each, "description", {"name": type(each).__name__}) for each in (theirs, ours)]
     if kinds[0]["name"] != kinds[1]["name"]:
         raise ValueError(
@@ -204,10 +222,7 @@ def begin_with(model: nn.Module, init: str) -> None:
         told = [
             ", ".join(f"{name} {value}" for name, value in each.items() if name not in ("name", "mirror")) for each in kinds
         ]
-        raise ValueError(
-            f"{init} has {told[0]}, and this network {told[1]}: {error} (`data.prepared` makes images of one's own as "
-            "weights want them)"
-        ) from None
+        raise ValueError(f"{init} has {told[0]}, and this network {told[1]}: {error}") from None
 
 
 def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:

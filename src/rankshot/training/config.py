@@ -26,6 +26,8 @@ NOT_SETTINGS = ("rankshot", "format", "model", "images", "preprocess")  # what e
 # Flat name -> part and field. The two choices have the names of their parts, and settings of their own beside these.
 PLACES = {flat_name(each): (part, each.name) for part, kind in PARTS.items() for each in fields(kind)}
 PLACES.pop("architecture")
+RESERVED = ("out", "run", "resume", "load", "preset", "config", "help", "name", "is_object", "in_channels", "embedder")
+ALSO_CALLED = {"lr": "learning_rate", "epochs": "updates", "wd": "weight_decay", "optimizer": "optimiser"}
 CHOICES = {"network": NETWORKS, "method": METHODS}
 
 
@@ -60,7 +62,7 @@ class TrainConfig:
                 "one of them must call it otherwise"
             )
         for choice in (self.method, self.network.architecture):
-            if taken := choice.settings.keys() & {*PLACES, *CHOICES}:
+            if taken := choice.settings.keys() & {*PLACES, *CHOICES, *RESERVED}:
                 raise ValueError(f"{choice.name} has a setting {min(taken)!r}, which every run has: call it otherwise")
 
     @classmethod
@@ -104,6 +106,8 @@ class TrainConfig:
                 return kind
         method = settings.get("method") or self.method.name
         known = [*PLACES, *CHOICES, *METHODS[method].types, *self.network.architecture.settings]
+        if name in ALSO_CALLED:
+            raise ValueError(f"unknown setting {name!r}: here it is called {ALSO_CALLED[name]!r}")
         if like := difflib.get_close_matches(name, known, n=1):
             owners = [other for registry in CHOICES.values() for other, part in registry.items() if name in part.types]
             if not owners:
@@ -136,8 +140,9 @@ class TrainConfig:
         return {"format": VERSION, **content}
 
     @classmethod
-    def from_json(cls, path: Path) -> TrainConfig:
+    def from_json(cls, path: str | Path) -> TrainConfig:
         """From a file, such as a run's config.json; what it does not tell stays at its default."""
+        path = Path(path)
         if not path.is_file():
             raise FileNotFoundError(f"there is no config {path}")
         return cls.from_settings(read_json(path), path)

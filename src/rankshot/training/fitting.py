@@ -77,6 +77,7 @@ def with_images_ready(config: TrainConfig, wanted: Preprocess | None, whose: str
     where, size = config.data, config.data.size
     if own_source(where.name, where.root):
         if size is not None:
+            whose = "--size"
             wanted = replace(wanted or USUAL, height=size, width=size)
         return config.changed(data=made_ready(where.name, where.root, wanted, whose, tell))
     options: dict[str, Any] = {} if size is None else {"size": size}
@@ -142,17 +143,18 @@ def has_classes_to_measure(config: TrainConfig, split: str) -> bool:
 
 def resumed(config: TrainConfig, folder: Path, given: Mapping[str, Any], tell: Tell = say) -> TrainConfig:
     """The config of a run that goes on in its folder; images of one's own may be named again, if they have not changed."""
-    where = config.data
+    where, began = config.data, TrainConfig.from_json(folder / CONFIG).data
+    if where.size != began.size:
+        raise ValueError(f"{folder} was begun with size {began.size} and cannot go on with {where.size}")
     if "data" not in given or not own_source(where.name, where.root):
         return with_images_ready(config, None, "", tell) if not own_source(where.name, where.root) else config
     wanted = preprocess_in(folder) if config.network.init is not None else wanted_by(config)
     if where.size is not None:
         wanted = replace(wanted or USUAL, height=where.size, width=where.size)
-    name = made_ready(where.name, where.root, wanted, str(config.network.init), tell)
-    began = TrainConfig.from_json(folder / CONFIG).data.name
-    if Path(began).exists() and Path(began).resolve() == Path(where.name).resolve():
-        name = began  # by its path, from Python
-    elif name != began and name.rpartition("-")[0] == began.rpartition("-")[0]:
+    name = made_ready(where.name, where.root, wanted, str(folder), tell)
+    if Path(began.name).exists() and Path(began.name).resolve() == Path(where.name).resolve():
+        name = began.name  # by its path, from Python
+    elif name != began.name and name.rpartition("-")[0] == began.name.rpartition("-")[0]:
         raise ValueError(
             f"{where.name} has changed since {folder} was begun: leave out --data to go on with what there was then"
         )

@@ -46,7 +46,7 @@ from .optimiser import freeze, make_optimiser, set_learning_rate
 from .progress import in_words, progress_for
 from .run_folder import RunStatus
 from .state import Average, live_tensors
-from .step import GraphedStep, Step, repeatable, seconds_an_update
+from .step import GraphedStep, Step, put_back, repeatable, seconds_an_update
 from .stopping import Interrupted, stop_signals
 from .validation import Validator
 
@@ -82,6 +82,10 @@ def train(
         callbacks: told what happens.
         progress: shown to a person. None: a bar, or lines; `Callback()` is silent.
     """
+    if not isinstance(config, TrainConfig):
+        raise TypeError(f"config must be a TrainConfig, got {config!r:.60}: TrainConfig.of(updates=100) is one")
+    if not all(isinstance(each, Callback) for each in (*callbacks, *([] if progress is None else [progress]))):
+        raise TypeError("callbacks and progress must be objects of rankshot.training.Callback, or of a subclass")
     folder, objects = Path(folder), Objects(network, method, loss, train_set, val_set)
     config = objects.named_in(config)
     loggers = loggers_for(config.run.loggers)
@@ -104,6 +108,9 @@ def train(
     optimiser = make_optimiser(config.optimiser, model, learner, config.first_learning_rate, device)
     average = Average(model, config.optimiser.average) if config.optimiser.average else None
     tensors = live_tensors(model, learner, optimiser, average)
+    if not goes_on:
+        with put_back(tensors):
+            try_once(config, model, learner, pixels, labels, sampler.draw(0))
 
     with run_folder.only_process_in(folder), stop_signals() as stop, repeatable():
         classes = classes_learned(config, folder, images, resume=resume)
@@ -147,6 +154,7 @@ def train(
                 run_folder.save_state(folder, tensors, status)
 
             is_over = status.update >= config.run.updates or is_out_of_patience(config, status)
+            is_over = is_over or (status.update > 0 and status.is_past(config.run.minutes))
             eager = Step(model, learner, optimiser, pixels, labels, config.data.augment, average, config.optimiser.clip)
             step: Step | GraphedStep = eager
             if not is_over:
@@ -200,9 +208,22 @@ def train(
                 if stops or is_last:
                     break
             everybody.ended(status.update)
-    if stop.is_set() and status.update < config.run.updates:
+    if stop.is_set():
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
     return status
+
+
+def try_once(
+    config: TrainConfig, model: nn.Module, method: Method, pixels: Tensor, labels: Tensor, indices: Tensor
+) -> None:
+    """One batch through network and loss before anything is written: a mistake in one's own is found in time."""
+    with suppress(NotFinite):
+        loss, _ = method.learn(model, pixels[indices].float() / 255, labels[indices])
+        shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
+        if shape != ():
+            raise ValueError(f"the loss of {config.method.name!r} must be one number, a tensor of shape (), got {shape}")
+        if not loss.requires_grad:
+            raise ValueError(f"the loss of {config.method.name!r} has no gradient: it does not depend on the embeddings")
 
 
 def sampler_for(method: Method, labels: Tensor, config: TrainConfig) -> Any:

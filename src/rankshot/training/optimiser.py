@@ -20,6 +20,8 @@ def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
     """Parts of the embedding network that do not learn: neither their weights nor their batch statistics."""
     trunk = trunk_of(network)
     for prefix in prefixes:
+        if not prefix:
+            raise ValueError("frozen: a part has a name, got an empty one")
         inside = [each for name, each in trunk.named_modules() if name == prefix or name.startswith(f"{prefix}.")]
         weights = [each for name, each in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
         if not inside and not weights:
@@ -40,8 +42,11 @@ def make_optimiser(
     for group in groups:  # in a CUDA graph a learning rate must be a tensor, or it would be recorded as the number it was
         rate = learning_rate * group["factor"]
         group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
-    if not any(group["params"] for group in groups):
-        raise ValueError("nothing is left to learn: every part of the network is frozen")
+    if not groups:
+        why = "all weights are frozen" if any(True for _ in model.parameters()) else "the network has no weights"
+        raise ValueError(f"there is nothing to learn: {why}")
+    if config.trunk_rate != 1 and len({group["factor"] for group in groups}) == 1:
+        raise ValueError("trunk_rate is for methods with layers of their own beside the network: set learning_rate instead")
     optimiser: optim.Optimizer
     if config.name == "sgd":
         optimiser = optim.SGD(groups, momentum=config.momentum, nesterov=config.nesterov, fused=True)

@@ -77,7 +77,7 @@ class NetworkConfig:
     mirror: bool = False
     """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
     frozen: tuple[str, ...] = ()
-    """Parts of the network that do not learn, by the beginning of their names, such as 0 for the first block of conv4."""
+    """Parts of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -90,33 +90,33 @@ class OptimiserConfig:
     name: Literal["adam", "adamw", "sgd"] = called("optimiser", "adam")
     """How the weights follow the gradient: adam, adamw, or sgd."""
     learning_rate: Annotated[float, Between(1e-30, 1e38)] | None = None
-    """At the beginning. None: the method's own, 0.001 for most, 0.1 for siamese."""
+    """Learning rate of the first update. None: the method's own, 0.001 for most, 0.1 for siamese."""
     weight_decay: Annotated[float, Between(0, 1e6)] = 0.0
-    """Of the weights, but not of norms and biases: adamw shrinks them by it, adam and sgd add it to the gradient."""
+    """Weight decay, but not of norms and biases: adamw shrinks them by it, adam and sgd add it to the gradient."""
     momentum: Share = 0.0
-    """Of sgd."""
+    """Momentum of sgd, from 0 to less than 1."""
     nesterov: bool = False
-    """Of sgd with momentum: look ahead."""
+    """Nesterov's momentum, for sgd."""
     clip: Annotated[float, Between(1e-9, 1e9)] | None = None
-    """Length that the gradient is cut to. None: it is not."""
+    """Largest norm of the gradient, of all weights together; longer ones are scaled down. None: no limit."""
     trunk_rate: Annotated[float, Between(0, 1e6)] = 1.0
-    """Learning rate of the embedding network, as a factor of that of the layers that the method has beside it."""
+    """Learning rate of the embedding network, as a factor of that of the method's own layers, such as a classifier."""
     warm_up: Annotated[int, Between(0, UPDATES)] = 0
     """Updates in which the learning rate rises from 0."""
     schedule: Literal["constant", "step", "cosine"] = "constant"
-    """Of the learning rate: constant, step (times `decay` every `decay_every` updates), or cosine (down to 0)."""
+    """Schedule of the learning rate: constant, step (times `decay` every `decay_every` updates), or cosine (down to 0)."""
     decay: Annotated[float, Between(1e-9, 1)] = 0.75
     """Factor of the step schedule."""
     decay_every: Updates = 2000
     """Updates between two steps of the step schedule."""
     average: Share = 0.0
-    """Validate and keep an average of the weights, which forgets by this factor an update. 0: the weights as they are."""
+    """Decay of an exponential moving average of the weights, which is validated and kept. 0: the weights as they are."""
 
     def __post_init__(self) -> None:
         _check(self)
         for name in ("momentum", "nesterov"):
             if getattr(self, name) and self.name != "sgd":
-                raise ValueError(f"the optimiser {self.name} has no setting {name!r}: that is one of 'sgd'")
+                raise ValueError(f"the optimiser {self.name} has no setting {name!r}: that is a setting of 'sgd'")
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov looks ahead along the momentum: set momentum, to 0.9 say")
         if self.average == 1 or self.momentum == 1:
@@ -181,10 +181,10 @@ class RunConfig:
 
     updates: Updates = 800
     """How many batches to learn from."""
-    minutes: Annotated[float, Between(0, 1e7)] | None = None
+    minutes: Annotated[float, Between(0.001, 1e7)] | None = None
     """Stop after so many minutes of training, if that is earlier; validation counts too. None: no such limit."""
     seed: int = 0
-    """Of the first weights, the batches and the validation episodes."""
+    """Seed of the first weights, the batches and the validation episodes."""
     log_every: Updates = 10
     """Updates between two lines of metrics.jsonl."""
     checkpoint_every: Updates = 100
