@@ -176,6 +176,7 @@ BROKEN = {
     "flat.py": "return nn.Conv2d(preprocess.channels, 4, 3)",
     "sized.py": "return nn.Sequential(nn.Flatten(), nn.Linear(784 * preprocess.channels, 4), nn.Unflatten(1, (4,)))",
     "no_module.py": "return 3",
+    "raises.py": "return nn.Linear(3, -4)",
 }
 
 
@@ -193,6 +194,7 @@ def network_file(name, body):
             "'mine' must give one embedding an image, (B, D), and gives shape (2, 4, 26, 26) for 2 images",
         ),
         ("no_module.py", "glyphs", "the network 'mine' is no torch.nn.Module"),
+        ("raises.py", "glyphs", "(raises.py, line 6)"),
         ("sized.py", "photos", "the network 'mine' cannot take images of 3x84x84 (channels, height, width): "),
     ],
 )

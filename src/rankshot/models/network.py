@@ -10,6 +10,7 @@ Every network carries what others need to know of it:
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -94,7 +95,9 @@ def made(part: Part, description: Mapping[str, Any], settings: Mapping[str, Any]
     try:
         network: Any = part(around, **values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"a network {part.name!r} cannot be made: {error}") from None
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == part.file]
+        where = f" ({part.file}, line {lines[-1]})" if lines and not is_ours else ""
+        raise ValueError(f"a network {part.name!r} cannot be made: {error}{where}") from error
     if not isinstance(network, nn.Module):
         raise ValueError(f"the network {part.name!r} is no torch.nn.Module: {part.file} makes a {type(network).__name__}")
     if isinstance(around, nn.Module):
