@@ -274,10 +274,10 @@ def test_a_plain_function_is_a_loss(capsys):
 
 
 def test_settings_of_one_s_own_have_its_own_limits():
-    network_file("mine.py", "")
     Path("mine.py").write_text(
         "from torch import nn\nfrom rankshot import models\n\n@models.register('mine')\n"
-        "def mine(preprocess, *, shift: int = 0):\n    return nn.Sequential(nn.Conv2d(preprocess.channels, 4, 5), nn.Flatten())\n"
+        "def mine(preprocess, *, shift: int = 0):\n"
+        "    return nn.Sequential(nn.Conv2d(preprocess.channels, 4, 5), nn.Flatten())\n"
     )
     assert main(["train", "--load", "mine.py", "--network", "mine", "--shift", "-70000", "--out", "run", *TINY]) == 0
     assert rankshot.from_pretrained("run").description["shift"] == -70000

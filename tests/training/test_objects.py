@@ -135,7 +135,7 @@ def test_a_network_of_one_s_own_is_not_mirrored_in_silence(tmp_path):
     network = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28))
     with pytest.raises(ValueError, match="mirror is for networks by name"):
         train(small(mirror=True, augment=("flip",)), tmp_path / "run", network=network)
-    with pytest.raises(TypeError, match="config must be a TrainConfig, got {}"):
+    with pytest.raises(TypeError, match=r"config must be a TrainConfig, got \{\}"):
         train({}, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
