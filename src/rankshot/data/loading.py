@@ -199,7 +199,9 @@ def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) 
 
 def all_prepared(root: str | Path | None = None) -> list[Path]:
     """The folders of everything that is prepared."""
-    found = (path.parent for path in root_of(root).glob(f"*/**/{MANIFEST}") if (path.parent / IMAGES).exists())
+    root = root_of(root)
+    places = (*root.glob(f"*/{MANIFEST}"), *root.glob(f"*/*/{MANIFEST}"))  # glyphs has a folder for each way it is drawn
+    found = (path.parent for path in places if (path.parent / IMAGES).exists())
     return sorted(folder for folder in found if not folder.name.startswith("."))
 
 
