@@ -55,7 +55,7 @@ def make_goods(folder: Path, environment: Mapping[str, str]) -> None:
     train(TrainConfig.of(data=prepared.name, **SETTINGS), "run")
     train(TrainConfig.of(data=prepared.name, init="run", **SETTINGS), "begun")
     told = json.loads(Path("begun/config.json").read_text())
-    Path("begun/config.json").write_text(json.dumps({**told, "init": "run"}, indent=1))  # wherever it is copied to
+    Path("begun/config.json").write_text(json.dumps({**told, "network": {**told["network"], "init": "run"}}, indent=1))
     one_shot = {"rates": RATES, "thresholds": [0.2, 0.5, 0.9], "caught": [0.5, 0.7, 0.9]}
     Path("run/one_shot.json").write_text(json.dumps(one_shot))
     for command in (
