@@ -63,6 +63,12 @@ def test_the_block_about_a_module_that_is_there(here):
     assert torch.equal(names["again"](images), names["network"].eval()(images))
 
 
+def test_a_file_is_run_once(capfd):
+    Path("mine.py").write_text(FILES["loss.py"] + "\nprint('was run')\n")
+    assert run(["train", "--load", "mine.py", "--method", "spread", "--out", "run"]) == 0
+    assert capfd.readouterr().out.count("was run") == 1
+
+
 def test_a_loss(capsys):
     train, shown = commands_for("loss.py")
     assert run(train) == 0
@@ -99,6 +105,13 @@ def test_a_data_set(tmp_path, capsys):
     with pytest.raises(ValueError, match="bars has no option 'size': there is 'per_class'"):
         rankshot.data.prepared("bars", tmp_path / "cache", size=3)
     assert len(list((tmp_path / "cache").iterdir())) == 2
+
+    @rankshot.data.register("../outside")
+    def outside():
+        raise AssertionError
+
+    with pytest.raises(ValueError, match=r"become that of a folder, got '\.\./outside-"):
+        rankshot.data.prepared("../outside", tmp_path / "cache")
 
 
 def test_a_metric():
@@ -311,6 +324,8 @@ def test_a_module_with_attributes_of_our_names(here):
         rankshot.wrap(network, preprocess=wanted)
     with pytest.raises(ValueError, match="there is a network 'conv4' in rankshot: call yours otherwise"):
         rankshot.wrap(torch.nn.Flatten(), preprocess=wanted, name="conv4")
+    conv4 = rankshot.wrap(rankshot.models.Conv4(1, 4), preprocess=rankshot.Preprocess(1, 16, 16))
+    assert (type(conv4).__name__, conv4.description["name"]) == ("Conv4", "conv4")  # of rankshot's own, it stays what it is
     other = rankshot.wrap(Awkward(), preprocess=rankshot.Preprocess(1, 8, 8, invert=True))
     with pytest.raises(ValueError, match="wants pictures as 8x8 grey, and the network that is given 8x8 grey, dark ink"):
         rankshot.from_pretrained(here / "folder", network=other)

@@ -26,6 +26,11 @@ def parsed(kind: Callable[..., Options], arguments: Sequence[str], command: str)
     The files of --load are run first: what they bring, the other options may be about.
     """
     load_files(peeked(arguments).load)
+    return parsed_as(kind, arguments, command)
+
+
+def parsed_as(kind: Callable[..., Options], arguments: Sequence[str], command: str) -> Options:
+    """The same, where the files are loaded already."""
     with escaped(colours="\\" not in repr(arguments)):
         return tyro.cli(kind, args=list(arguments), prog=f"rankshot {command}")
 

@@ -20,7 +20,7 @@ from rankshot.training.keep_memory import keep_freed_memory
 from rankshot.training.run_folder import is_run
 from rankshot.training.stopping import Interrupted
 
-from .parsing import parsed, peeked
+from .parsing import parsed_as, peeked
 from .train_options import check_whose, given_in, options_for
 
 EPISODES = 300  # of the comparison with the weights that training began with
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     load_files(peek.load)
     start = starting_from(peek)
     check_whose(arguments, start)
-    options = parsed(options_for(start), arguments, "train")
+    options = parsed_as(options_for(start), arguments, "train")
     given = given_in(options)
     config = start.changed(**given)
     folder = options.out or new_folder(config)

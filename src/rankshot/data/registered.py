@@ -28,7 +28,10 @@ def folder_in(root: Path, name: str, settings: Mapping[str, Any]) -> Path:
     """Where it lies below a root: made by other code, or with other settings, it would lie elsewhere."""
     part = DATA_SETS[name]
     told = [f"{key}{value}" for key, value in sorted(settings.items()) if value != part.defaults[key]]
-    return root / "-".join([name, *told, (digest_of(Path(part.file)) or "")[:8]])
+    place = "-".join([name, *told, (digest_of(Path(part.file)) or "")[:8]])
+    if Path(place).name != place:
+        raise ValueError(f"the name and the settings of a data set become that of a folder, got {place!r}")
+    return root / place
 
 
 def prepare(name: str, root: Path, settings: Mapping[str, Any]) -> Path:

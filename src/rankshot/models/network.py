@@ -132,13 +132,18 @@ def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) 
     check_preprocess(preprocess)
     if is_wrapped(module):
         raise ValueError(f"{type(module).__name__} is a network of rankshot's already: it tells its own preprocess")
-    name = name or type(module).__name__
-    if name in NETWORKS:
-        raise ValueError(f"there is a network {name!r} in rankshot: call yours otherwise, wrap(…, name=…)")
-    network = normalised(module, preprocess)
-    if any(hasattr(network, each) for each in CONTRACT):  # its own, of these names
-        network = Around(network)
-    network.preprocess, network.description = preprocess, describe(name, preprocess, {})  # type: ignore[assignment]
+    told = getattr(module, "description", None)
+    if isinstance(told, Mapping) and told.get("name") in NETWORKS:  # of rankshot's own: it only has no pictures yet
+        description, network = dict(told), normalised(module, preprocess)
+        name = str(told["name"])
+    else:
+        name = name or type(module).__name__
+        if name in NETWORKS:
+            raise ValueError(f"there is a network {name!r} in rankshot: call yours otherwise, wrap(…, name=…)")
+        description, network = describe(name, preprocess, {}), normalised(module, preprocess)
+        if any(hasattr(network, each) for each in CONTRACT):  # its own, of these names
+            network = Around(network)
+    network.preprocess, network.description = preprocess, description  # type: ignore[assignment]
     network.embedding_dim = measured_dim(network, preprocess, name)  # type: ignore[assignment]
     return network
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from rankshot.data.loading import is_prepared_in
 from rankshot.methods import METHODS
-from rankshot.methods.method import learning_rate_of
+from rankshot.methods.method import LEARNING_RATE, learning_rate_of
 from rankshot.models.network import NETWORKS
 from rankshot.registry import Choice, unknown_setting
 from rankshot.schema import checked, read_json
@@ -123,7 +123,9 @@ class TrainConfig:
     @property
     def first_learning_rate(self) -> float:
         given = self.optimiser.learning_rate
-        return given if given is not None else 1e-3 if self.method.is_object else learning_rate_of(self.method.name)
+        if given is not None:
+            return given
+        return LEARNING_RATE if self.method.is_object else learning_rate_of(self.method.name)
 
     def learning_rate_at(self, update: int) -> float:
         """The learning rate of update number `update`, which counts from 0.
@@ -168,11 +170,13 @@ class TrainConfig:
         for name in content.keys() - known.keys():
             raise ValueError(f"unknown part {name!r}: there is {', '.join(map(repr, known))}")
         parts = {name: checked(content.get(name, {}), dict[str, Any], name) for name in known}
-        network = dict(parts["network"])
-        network["architecture"] = _choice("network", network.get("architecture", {"name": "conv4"}))
-        method = _choice("method", parts.pop("method") or {"name": "map-dlm"})
-        made = {name: _part(PARTS[name], {**parts, "network": network}[name], name) for name in parts}
-        return cls(method=method, **made)
+        network, method = parts["network"], parts.pop("method")
+        if "architecture" in network:
+            parts["network"] = {**network, "architecture": _choice("network", network["architecture"])}
+        made: dict[str, Any] = {name: _part(PARTS[name], values, name) for name, values in parts.items()}
+        if method:
+            made["method"] = _choice("method", method)
+        return cls(**made)
 
     def _without_a_root_to_fill(self, path: Path) -> TrainConfig:
         """A file from elsewhere may say where data lies, and not where data is to be written: that is for who types."""

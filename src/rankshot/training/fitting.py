@@ -77,13 +77,17 @@ def with_images_ready(config: TrainConfig, wanted: Preprocess | None, whose: str
     where, size = config.data, config.data.size
     if own_source(where.name, where.root):
         if size is not None:
-            whose = "--size"
-            wanted = replace(wanted or USUAL, height=size, width=size)
+            whose, wanted = "--size", of_size(wanted, size)
         return config.changed(data=made_ready(where.name, where.root, wanted, whose, tell))
     options: dict[str, Any] = {} if size is None else {"size": size}
     with counting(Path(where.name).name) as told:
         place = prepared(where.name, where.root, told=told, **options if is_name(where.name) else {})
     return config.changed(data=place.name) if options and is_name(where.name) else config
+
+
+def of_size(wanted: Preprocess | None, size: int | None) -> Preprocess | None:
+    """The same at another size, where one is asked for."""
+    return wanted if size is None else replace(wanted or USUAL, height=size, width=size)
 
 
 def made_ready(name: str, root: str | None, wanted: Preprocess | None, whose: str, tell: Tell = say) -> str:
@@ -146,12 +150,12 @@ def resumed(config: TrainConfig, folder: Path, given: Mapping[str, Any], tell: T
     where, began = config.data, TrainConfig.from_json(folder / CONFIG).data
     if where.size != began.size:
         raise ValueError(f"{folder} was begun with size {began.size} and cannot go on with {where.size}")
-    if "data" not in given or not own_source(where.name, where.root):
-        return with_images_ready(config, None, "", tell) if not own_source(where.name, where.root) else config
+    if own_source(where.name, where.root) is None:
+        return with_images_ready(config, None, "", tell)
+    if "data" not in given:
+        return config
     wanted = preprocess_in(folder) if config.network.init is not None else wanted_by(config)
-    if where.size is not None:
-        wanted = replace(wanted or USUAL, height=where.size, width=where.size)
-    name = made_ready(where.name, where.root, wanted, str(folder), tell)
+    name = made_ready(where.name, where.root, of_size(wanted, where.size), str(folder), tell)
     if Path(began.name).exists() and Path(began.name).resolve() == Path(where.name).resolve():
         name = began.name  # by its path, from Python
     elif name != began.name and name.rpartition("-")[0] == began.name.rpartition("-")[0]:

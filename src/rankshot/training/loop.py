@@ -154,7 +154,7 @@ def train(
                 run_folder.save_state(folder, tensors, status)
 
             is_over = status.update >= config.run.updates or is_out_of_patience(config, status)
-            is_over = is_over or (status.update > 0 and status.is_past(config.run.minutes))
+            is_over = is_over or (status.update > 0 and clock.is_past(config.run.minutes))
             eager = Step(model, learner, optimiser, pixels, labels, config.data.augment, average, config.optimiser.clip)
             step: Step | GraphedStep = eager
             if not is_over:

@@ -75,9 +75,6 @@ class RunStatus:
     total_seconds: float = 0.0  # with validation
     threads: int = 0  # that torch computed with: another number gives other last bits
 
-    def is_past(self, minutes: float | None) -> bool:
-        return minutes is not None and self.total_seconds >= 60 * minutes
-
     @property
     def has_begun(self) -> bool:
         """Whether an update was made, or the weights that it begins with were measured."""
