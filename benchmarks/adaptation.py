@@ -19,7 +19,7 @@ from rankshot.models import conv4_as_function
 from rankshot.models.network import build
 from rankshot.preprocess import Preprocess
 from rankshot.training.optimiser import make_optimiser
-from rankshot.training.parts import OptimiserConfig
+from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
 from rankshot.training.step import GraphedStep, Step, repeatable
 

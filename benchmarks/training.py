@@ -67,7 +67,7 @@ class Turns:
             self.updates += update - self.update
         self.update, self.left = update, end
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         pass
 
     def validated(self, update: int, results: Sequence[fewshot.Result], is_best: bool) -> None:

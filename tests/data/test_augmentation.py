@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rankshot.data.augmentation import AUGMENTATIONS, RANDOM_NUMBERS, augmented
+from rankshot.data.augmentation import AUGMENTATIONS, RANDOM_NUMBERS, augmented, random_numbers
 
 
 @pytest.fixture
@@ -67,3 +67,14 @@ def test_none_and_several(images):
 def test_unknown():
     with pytest.raises(ValueError, match=f"unknown augmentation 'blur': there is {', '.join(map(repr, AUGMENTATIONS))}"):
         augmented(torch.zeros(1, 1, 2, 2), ["blur"], torch.zeros(1, RANDOM_NUMBERS))
+
+
+def test_the_images_of_a_class_are_turned_alike():
+    labels = torch.tensor([3, 5, 3, 5, 3, 9000])  # numbers of classes have no end
+    numbers = random_numbers(["turn"], labels, 0, 7)
+    assert numbers.shape == (6, RANDOM_NUMBERS)
+    assert numbers[0, -1] == numbers[2, -1] == numbers[4, -1] != numbers[1, -1] == numbers[3, -1]
+    assert len(numbers[:, 0].unique()) == 6
+    for seed, update in ((0, 8), (1, 7)):
+        assert not torch.equal(numbers, random_numbers(["turn"], labels, seed, update))
+    assert (random_numbers([], labels, 0, 7) == 0).all()

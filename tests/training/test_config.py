@@ -12,7 +12,7 @@ from rankshot.registry import Choice
 from rankshot.training import TrainConfig
 from rankshot.training.config import PLACES
 from rankshot.training.old_configs import VERSION
-from rankshot.training.parts import PARTS, OptimiserConfig
+from rankshot.training.sections import SECTIONS, OptimiserConfig
 
 
 def test_through_a_file(tmp_path):
@@ -169,7 +169,7 @@ def test_a_config_of_a_newer_version(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"trainer": {}}, "unknown part 'trainer': there is 'data', 'network', 'method'"),
+        ({"trainer": {}}, "unknown section 'trainer': there is 'data', 'network', 'method'"),
         ({"run": {"update": 3}}, "unknown setting 'update' of run: did you mean 'updates'?"),
         ({"run": {"updates": "x"}}, "updates should be a whole number"),
         ({"run": 3}, "run should be an object, got 3"),
@@ -181,7 +181,7 @@ def test_a_config_of_a_newer_version(tmp_path):
         ),
     ],
 )
-def test_parts_that_make_no_sense(tmp_path, content, message):
+def test_sections_that_make_no_sense(tmp_path, content, message):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"format": 2, **content}))
     with pytest.raises(ValueError, match=r"config\.json: ") as caught:
@@ -210,7 +210,7 @@ def test_schedules():
 
 def test_every_setting_is_explained():
     """Their docstrings are the help of the command line; and no two have one flat name."""
-    for kind in PARTS.values():
+    for kind in SECTIONS.values():
         told = docs_of(kind)
         assert {each.name for each in fields(kind)} - {"architecture"} == set(told)
-    assert len(PLACES) == sum(len(fields(kind)) for kind in PARTS.values()) - 1
+    assert len(PLACES) == sum(len(fields(kind)) for kind in SECTIONS.values()) - 1

@@ -13,14 +13,13 @@ from small import SMALL, small
 
 import rankshot
 from rankshot import data, fewshot
-from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.models import Conv4
 from rankshot.models.shipped import folder_of
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_notes, read_tensors
 from rankshot.training import TrainConfig, loop, run_folder, train
 from rankshot.training.assembly import Objects, network_and_method, where_to_train
-from rankshot.training.loop import Diverged, noise
+from rankshot.training.loop import Diverged
 from rankshot.training.validation import validation_tasks
 
 
@@ -67,16 +66,6 @@ def test_what_a_run_leaves(tmp_path, device):
     model = rankshot.from_pretrained(folder)
     (result,) = fewshot.evaluate(model, data.load("glyphs", "val"), [fewshot.Retrieval(20)], episodes=20, seed=0)
     assert result.mean == pytest.approx(status.best, abs=1e-5 if device == "cpu" else 0.01)
-
-
-def test_the_images_of_a_class_are_turned_alike():
-    labels = torch.tensor([3, 5, 3, 5, 3, 9000])  # numbers of classes have no end
-    numbers = noise(small(augment=("turn",)), 7, labels)
-    assert numbers.shape == (6, RANDOM_NUMBERS)
-    assert numbers[0, -1] == numbers[2, -1] == numbers[4, -1] != numbers[1, -1] == numbers[3, -1]
-    assert len(numbers[:, 0].unique()) == 6
-    assert not torch.equal(numbers[:, -1], noise(small(augment=("turn",)), 8, labels)[:, -1])
-    assert (noise(small(), 7, labels) == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -187,22 +176,6 @@ def test_the_start_is_validated_once(tmp_path):
 
 def interrupted(*_):
     raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"updates": 10, "validate_every": 0}, (0, None, 0, "about 20 seconds: 10 updates of 2 s")),
-        ({"updates": 10, "validate_every": 4}, (0, None, 1, "about 20 seconds, and 3 validations: 10 updates of 2 s")),
-        (
-            {"updates": 10, "validate_every": 4},
-            (5, 6.0, 1, "about 22 seconds: 5 updates of 2 s, 2 validations of 6 s"),
-        ),
-    ],
-)
-def test_how_long_it_will_take(settings, expected):
-    done, pause, tasks, told = expected
-    assert loop.ahead(TrainConfig.of(**settings), done, 2.0, pause, tasks) == told
 
 
 def test_what_other_weights_have_learned_from_is_not_unseen(tmp_path):

@@ -18,6 +18,7 @@ from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
 from rankshot.training import Callback, TrainConfig, train
 from rankshot.training.callbacks import loggers_for
+from rankshot.training.loop import Diverged
 from rankshot.training.run_folder import read_metrics, status_of
 from rankshot.vectors import NotFinite
 
@@ -41,6 +42,44 @@ class Heard(Callback):
 
     def ended(self, update):
         self.heard.append(("ended", update))
+
+
+class Fails(Callback):
+    """At one moment of training."""
+
+    def __init__(self, moment):
+        setattr(self, moment, self.fail)
+
+    def fail(self, *arguments):
+        raise RuntimeError("mine")
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ("started", [("started", 8), ("ended", 0)]),
+        ("message", [("started", 8), ("ended", 0)]),
+        ("updated", [("started", 8), ("updated", 4), ("ended", 4)]),
+        ("ended", [("started", 8), ("updated", 4), ("updated", 8), ("ended", 8)]),
+    ],
+)
+def test_whatever_has_started_ends_also_when_another_one_fails(tmp_path, moment, expected):
+    before, after = Heard(), Heard()
+    with pytest.raises(RuntimeError, match="mine"):
+        train(small(updates=8, validate_every=0), tmp_path / "run", callbacks=[before, Fails(moment), after])
+    assert before.heard == expected
+    assert after.heard == {"started": [], "updated": [("started", 8), ("ended", 4)]}.get(moment, expected)
+
+
+def test_a_logger_is_closed_when_training_breaks_down(tmp_path):
+    class TooLarge(nn.Module):
+        def forward(self, embeddings, labels):
+            return embeddings.sum() * 1e38
+
+    heard = Heard()
+    with pytest.raises(Diverged):
+        train(small(updates=8, validate_every=0), tmp_path / "run", loss=TooLarge(), callbacks=[heard])
+    assert heard.heard == [("started", 8), ("ended", 0)]
 
 
 def test_a_network_a_loss_and_images_that_are_given(tmp_path):

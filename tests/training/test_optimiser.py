@@ -10,7 +10,7 @@ from rankshot.models.network import trunk_of
 from rankshot.tensors import read_tensors
 from rankshot.training import train
 from rankshot.training.optimiser import freeze, make_optimiser, set_learning_rate
-from rankshot.training.parts import OptimiserConfig
+from rankshot.training.sections import OptimiserConfig
 
 CPU = torch.device("cpu")
 
@@ -73,7 +73,7 @@ def test_a_trunk_that_learns_slower():
     assert sorted({group["lr"] for group in optimiser.param_groups}) == [0.05, 0.5]
 
 
-def test_frozen_parts():
+def test_frozen_layers():
     model, method = made("prototypical")
     freeze(model.train(), ["0", "1"])
     optimiser = make_optimiser(OptimiserConfig(), model, method, 0.01, CPU)
@@ -84,9 +84,9 @@ def test_frozen_parts():
     model(torch.rand(6, 1, 16, 16))
     changed = {name.split(".")[1] for name, each in model.state_dict().items() if not torch.equal(each, before[name])}
     assert changed == {"2", "3"}  # the running statistics of the others alone
-    with pytest.raises(ValueError, match="frozen: the network has no part '7': there is '0', '1', '2', '3', '4'"):
+    with pytest.raises(ValueError, match="frozen: the network has no layer '7': there is '0', '1', '2', '3', '4'"):
         freeze(model, ["7"])
-    with pytest.raises(ValueError, match="frozen: a part has a name, got an empty one"):
+    with pytest.raises(ValueError, match="frozen: a layer has a name, got an empty one"):
         freeze(model, [""])
     flat = nn.Flatten()
     with pytest.raises(ValueError, match="there is nothing to learn: the network has no weights"):

@@ -9,7 +9,7 @@ from rankshot.methods import METHODS, Context, make_method
 from rankshot.models.network import build
 from rankshot.preprocess import Preprocess
 from rankshot.training.optimiser import make_optimiser, set_learning_rate
-from rankshot.training.parts import OptimiserConfig
+from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
 from rankshot.training.step import GraphedStep, Step, repeatable, seconds_an_update
 

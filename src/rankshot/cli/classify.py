@@ -84,12 +84,12 @@ def main(arguments: Sequence[str]) -> int:
         if options.format == "csv":
             to.csv([COLUMNS])
         files, done = image_files(options.images), 0
-        while some := list(islice(files, AT_ONCE)):
-            for part in embedder.each(some):
+        while chunk := list(islice(files, AT_ONCE)):
+            for part in embedder.each(chunk):
                 failures += report_failures(part.failures)
                 done += len(part.places)
                 tell(done)
-                rows = answers(classifier, [str(some[place]) for place in part.places], part.vectors)
+                rows = answers(classifier, [str(chunk[place]) for place in part.places], part.vectors)
                 if options.format == "csv":
                     to.csv(row.values() for row in rows)
                 else:

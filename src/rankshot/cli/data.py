@@ -131,7 +131,7 @@ def told_of(manifest: dict[str, Any]) -> list[str]:
     size = "x".join(map(str, manifest["shape"]))
     lines = [f"  {manifest['name']}: {manifest['images']} images of {size}, {len(manifest['classes'])} classes"]
     for split in ("train", "val", "test"):
-        counts = [each["images"] for each in manifest["classes"] if each["split"] == split]
+        counts = [entry["images"] for entry in manifest["classes"] if entry["split"] == split]
         if counts:
             each_has = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
             lines.append(f"  {split:5}  {len(counts)} classes with {each_has} images each, {sum(counts)} in all")

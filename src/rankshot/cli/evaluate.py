@@ -77,8 +77,8 @@ def main(arguments: Sequence[str]) -> int:
     for folder, name in zip(runs, report.names_of(runs), strict=True):
         columns.append(report.measure(folder, protocol, name))
     say(*report.text_table(columns).split("\n"))  # first: what cannot be written is not lost
-    for each in columns:
-        report.record(each, protocol)
+    for column in columns:
+        report.record(column, protocol)
     path = report.place_of_report(runs[0]) / "report.html"
     report.write_report(path, columns, protocol)
     say("", f"{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")

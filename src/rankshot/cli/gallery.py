@@ -43,20 +43,20 @@ class Add:
         if not self.images:
             raise ValueError("give images, or folders of them")
         notes = metadata_of(self.metadata) or None
-        added = changed = there = unknown = failed = 0
+        added = changed = known = unknown = failed = 0
         with opened(self.gallery, self.model) as gallery, tallying("images added") as tell:
             files = image_files(self.images)
-            while some := list(islice(files, AT_ONCE)):
-                done = gallery.add_files(some, notes)
+            while chunk := list(islice(files, AT_ONCE)):
+                done = gallery.add_files(chunk, notes)
                 added, changed, failed = (
                     added + len(done.ids),
                     changed + len(done.changed),
                     failed + len(report_failures(done.failures)),
                 )
-                there, unknown = there + done.there, unknown + done.unknown
+                known, unknown = known + done.there, unknown + done.unknown
                 tell(added)
             count = len(gallery)
-        say(f"{self.gallery}: {added} added, {there} there already, {failed} unreadable; {count} in all")
+        say(f"{self.gallery}: {added} added, {known} there already, {failed} unreadable; {count} in all")
         if changed:
             say(f"  {changed} had changed since they were added, and were embedded anew")
         if unknown:
@@ -79,8 +79,8 @@ class Info:
             say(f"{self.gallery}: {len(gallery)} images, {gallery.store.dimensions} dimensions")
             say(f"  seen by {about['name']} ({about['fingerprint']})" if about["name"] else "  vectors made elsewhere")
             damage = gallery.store.verify() if self.verify else []
-        for each in damage:
-            complain(each)
+        for message in damage:
+            complain(message)
         if self.verify and not damage:
             say("  everything is as it was written")
         return 1 if damage else 0
@@ -97,7 +97,7 @@ class Delete:
 
     def run(self) -> int:
         with Gallery.open(self.gallery) as gallery:
-            gallery.delete([as_it_is_kept(gallery, each) for each in self.ids])
+            gallery.delete([as_it_is_kept(gallery, name) for name in self.ids])
             say(f"{self.gallery}: {len(set(self.ids))} deleted; {len(gallery)} in all")
         return 0
 
@@ -113,8 +113,8 @@ class Rescue:
 
     def run(self) -> int:
         rescued, lost = rescue(folder_in(self.gallery), self.to)
-        for each in lost:
-            complain(each)
+        for message in lost:
+            complain(message)
         say(f"{self.to}: {len(rescued)} images")
         return 1 if lost else 0
 
@@ -126,8 +126,8 @@ def as_it_is_kept(gallery: Gallery, given: str) -> str:
     """An id as it is; or as `search --json` has told it, with or without its quotes."""
     for text in (given, f'"{given}"') if given not in gallery else ():
         with suppress(ValueError):
-            if isinstance(told := json.loads(text), str) and told in gallery:
-                return told
+            if isinstance(name := json.loads(text), str) and name in gallery:
+                return name
     return given
 
 

@@ -113,7 +113,7 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
             raise
         return failed(*describe(error))
     except RuntimeError as error:
-        if os.environ.get("RANKSHOT_TRACEBACK") or not any(each in str(error).lower() for each in OF_MEMORY):
+        if os.environ.get("RANKSHOT_TRACEBACK") or not any(word in str(error).lower() for word in OF_MEMORY):
             raise
         return failed(MEMORY)
 
@@ -158,12 +158,12 @@ def tell_in_lines() -> None:
 
 def describe(error: BaseException) -> list[str]:
     """What went wrong, in words; an error of the system names its file first. Advice that comes with it follows."""
-    told = str(error) or (MEMORY if isinstance(error, MemoryError) else type(error).__name__)
+    message = str(error) or (MEMORY if isinstance(error, MemoryError) else type(error).__name__)
     if isinstance(error, OSError) and error.strerror:
         place = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
-        told = error.strerror if place is None else f"{place}: {error.strerror}"
-    told = told if len(told) <= LONGEST else told[:LONGEST] + " …"
-    return [told, *"\n".join(getattr(error, "__notes__", ())).splitlines()]
+        message = error.strerror if place is None else f"{place}: {error.strerror}"
+    message = message if len(message) <= LONGEST else message[:LONGEST] + " …"
+    return [message, *"\n".join(getattr(error, "__notes__", ())).splitlines()]
 
 
 def failed(message: str, *more: str) -> int:

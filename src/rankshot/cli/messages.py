@@ -11,8 +11,8 @@ from rankshot.terminal import say
 
 def report_failures(failures: list[Failure]) -> list[Failure]:
     """Which images could not be read, a line each."""
-    for each in failures:
-        complain(f"{each.name}: {each.why}")
+    for failure in failures:
+        complain(f"{failure.name}: {failure.why}")
     return failures
 
 
@@ -23,9 +23,9 @@ def complain(what: str) -> None:
 def metadata_of(given: Sequence[str]) -> dict[str, str]:
     """From NAME=VALUE each."""
     found = {}
-    for each in given:
-        name, equals, value = each.partition("=")
+    for text in given:
+        name, equals, value = text.partition("=")
         if not equals or not name:
-            raise ValueError(f"metadata is NAME=VALUE each, got {each!r}")
+            raise ValueError(f"metadata is NAME=VALUE each, got {text!r}")
         found[name] = value
     return found

@@ -48,7 +48,7 @@ class Answers:
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         if self._encoding is not None:
-            writer.writerows([printable(each) for each in row] for row in rows)
+            writer.writerows([printable(value) for value in row] for row in rows)
             self._write(lines.getvalue().encode(self._encoding, "backslashreplace"))
         else:
             writer.writerows(rows)
@@ -76,11 +76,11 @@ def answers_to(path: Path | None) -> Iterator[Answers]:
         yield _into(file)
 
 
-def _printed(some: bytes) -> None:
+def _printed(content: bytes) -> None:
     if hasattr(sys.stdout, "buffer"):
-        sys.stdout.buffer.write(some)
+        sys.stdout.buffer.write(content)
     else:  # text alone, to somebody in Python
-        sys.stdout.write(os.fsdecode(some))
+        sys.stdout.write(os.fsdecode(content))
 
 
 def _into(file: BinaryIO) -> Answers:

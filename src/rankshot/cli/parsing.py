@@ -65,4 +65,4 @@ def typed(arguments: Sequence[str]) -> set[str]:
     >>> sorted(typed(["--rule=ap", "--batch_size", "8"]))
     ['--batch-size', '--rule']
     """
-    return {each.partition("=")[0].replace("_", "-") for each in arguments if each.startswith("--")}
+    return {argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("--")}

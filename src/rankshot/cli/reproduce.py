@@ -77,7 +77,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.data:
         names = dict.fromkeys(options.data)
         listed = (runs_of(name, options) for name in names)
-        runs = [placed(run, options) for some in listed for run in some]
+        runs = [placed(run, options) for benchmark_runs in listed for run in benchmark_runs]
         runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
         if not runs:
             none = f"no run of {' and '.join(names)} is called {options.only!r}: --list tells what there is"
@@ -124,7 +124,7 @@ def run_again(options: Options) -> int:
     check_comparable(options.again)
     with counting(run.config.data.name) as told:
         prepared(run.config.data.name, options.root, told=told)
-    folder = next(each for n in count(1) if not (each := options.runs / "again" / f"{run.name}-{n}" / "results").exists())
+    folder = next(path for n in count(1) if not (path := options.runs / "again" / f"{run.name}-{n}" / "results").exists())
     say(f"in {folder.parent}; stopped, it goes on there when this is called again")
     say(*compared(options.again, run, folder.parent).split("\n"))
     return 0

@@ -66,7 +66,7 @@ class _Escaped:
 
     def write(self, text: str) -> int:
         parts = COLOUR.split(text) if self.isatty() else [text]  # every second one is a colour
-        parts[::2] = ["\n".join(map(printable, each.split("\n"))) for each in parts[::2]]
+        parts[::2] = ["\n".join(map(printable, text.split("\n"))) for text in parts[::2]]
         return self._stream.write("".join(parts))
 
     def __getattr__(self, name: str) -> Any:

@@ -18,7 +18,7 @@ from rankshot.models.network import NETWORKS
 from rankshot.registry import Part, Registry, help_of, unknown_setting
 from rankshot.training import TrainConfig
 from rankshot.training.config import CHOICES
-from rankshot.training.parts import PARTS, flat_name
+from rankshot.training.sections import SECTIONS, flat_name
 
 from .parsing import Files, typed
 
@@ -50,12 +50,12 @@ def options_for(start: TrainConfig) -> Any:
     """`Options`, and a group of settings for every part; help tells their values in `start`."""
     values = start.flat()
     groups: dict[str, Any] = {}
-    for name, kind in PARTS.items():
-        told = docs_of(kind)
+    for name, kind in SECTIONS.items():
+        docs = docs_of(kind)
         hints = typing.get_type_hints(kind, include_extras=True)
-        some = {flat_name(each): (hints[each.name], told.get(each.name, "")) for each in fields(kind)}
-        some.pop("architecture", None)
-        groups[name] = some
+        settings = {flat_name(setting): (hints[setting.name], docs.get(setting.name, "")) for setting in fields(kind)}
+        settings.pop("architecture", None)
+        groups[name] = settings
     groups["network"] = {"network": (str, f"What learns:{listed(NETWORKS, embedding=True)}\n"), **groups["network"]}
     groups["method"] = {"method": (str, f"What to learn by (docs/systems.md):{listed(METHODS)}\n")}
     for kind, choice in (("network", start.network.architecture), ("method", start.method)):
@@ -73,10 +73,10 @@ def options_for(start: TrainConfig) -> Any:
 def _group(name: str, settings: Mapping[str, tuple[Any, str]], values: Mapping[str, Any]) -> Any:
     """Only those that are typed come back."""
     annotated: dict[str, Any] = {}
-    for each, (hint, told) in settings.items():
-        other: dict[str, Any] = {"name": CALLED[each], "aliases": [f"--{each}"]} if each in CALLED else {}
-        text = f"{told} (default: {_shown(values[each])})"
-        annotated[each] = Annotated[hint, tyro.conf.arg(help=text, help_behavior_hint="", **other)]
+    for setting, (hint, doc) in settings.items():
+        other: dict[str, Any] = {"name": CALLED[setting], "aliases": [f"--{setting}"]} if setting in CALLED else {}
+        text = f"{doc} (default: {_shown(values[setting])})"
+        annotated[setting] = Annotated[hint, tyro.conf.arg(help=text, help_behavior_hint="", **other)]
     return TypedDict(name.capitalize(), annotated, total=False)  # type: ignore[operator]
 
 
@@ -85,33 +85,33 @@ def _shown(value: Any) -> str:
 
 
 def settings_of(part: Part) -> dict[str, tuple[Any, str]]:
-    told = help_of(part.make)
-    return {name: (hint, f"Of {part.name}: {told.get(name, name)}") for name, hint in part.types.items()}
+    docs = help_of(part.make)
+    return {name: (hint, f"Of {part.name}: {docs.get(name, name)}") for name, hint in part.types.items()}
 
 
 def listed(registry: Registry, *, embedding: bool = False) -> str:
     """Every part with a line on what it is for."""
-    some = [registry[name] for name in sorted(registry)]
+    parts = [registry[name] for name in sorted(registry)]
     if embedding:  # others are built around one
-        some = [part for part in some if "preprocess" in inspect.signature(part.make).parameters]
-    return "".join(f"\n{part.name}: {part.summary.rstrip('.')}." for part in some)
+        parts = [part for part in parts if "preprocess" in inspect.signature(part.make).parameters]
+    return "".join(f"\n{part.name}: {part.summary.rstrip('.')}." for part in parts)
 
 
 def docs_of(kind: type) -> dict[str, str]:
     """The text below each field of a dataclass."""
     (made,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     found, last = {}, None
-    for each in getattr(made, "body", []):
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
-            last = each.target.id
-        elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) and last is not None:
-            found[last], last = " ".join(str(each.value.value).split()), None
+    for node in getattr(made, "body", []):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            last = node.target.id
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and last is not None:
+            found[last], last = " ".join(str(node.value.value).split()), None
     return found
 
 
 def check_whose(arguments: Sequence[str], start: TrainConfig) -> None:
     """An option that only another method or network has is told by whose it is."""
-    known = {*start.flat(), *(each.name for each in fields(Options)), "run", "help"}
+    known = {*start.flat(), *(option.name for option in fields(Options)), "run", "help"}
     known |= {option.replace("-", "_") for option in CALLED.values()}
     for option in sorted(typed(arguments)):
         name = option.removeprefix("--").replace("-", "_")

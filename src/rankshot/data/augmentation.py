@@ -11,8 +11,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from rankshot.randomness import generator_for
+
 OF_IMAGE = 6  # random numbers that an image has to itself
 RANDOM_NUMBERS = OF_IMAGE + 1  # an image: how many of them the augmentations below look at; the last is that of its class
+MOST_CLASSES = 2**13  # that have a random number of their own
 
 
 def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor) -> Tensor:
@@ -25,6 +28,18 @@ def augmented(images: Tensor, kinds: Sequence[str], noise: Tensor) -> Tensor:
     for kind in kinds:
         images = AUGMENTATIONS[kind](images, noise)
     return images
+
+
+def random_numbers(kinds: Sequence[str], labels: Tensor, seed: int, update: int) -> Tensor:
+    """(B,) labels -> (B, RANDOM_NUMBERS) for the augmentation of a batch: some of each image, and one of its class."""
+    device = labels.device
+    if not kinds:
+        return torch.zeros(len(labels), RANDOM_NUMBERS, device=device)
+    generator = generator_for(seed, "noise", update, device=device)
+    numbers = nn.functional.pad(torch.rand(len(labels), OF_IMAGE, generator=generator, device=device), (0, 1))
+    if "turn" in kinds:
+        numbers[:, OF_IMAGE] = torch.rand(MOST_CLASSES, generator=generator, device=device)[labels % MOST_CLASSES]
+    return numbers
 
 
 def check_augmentations(kinds: Sequence[str], shape: Sequence[int] | None = None) -> None:

@@ -32,8 +32,8 @@ from rankshot.training import TrainConfig
 from rankshot.training.assembly import Objects, network_and_method
 from rankshot.training.card import write_card
 from rankshot.training.fitting import has_classes_to_measure
-from rankshot.training.parts import DataConfig
 from rankshot.training.run_folder import START, classes_of, is_run, read_metrics
+from rankshot.training.sections import DataConfig
 from rankshot.version import __version__
 
 log = logging.getLogger(__name__)

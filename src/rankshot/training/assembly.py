@@ -54,7 +54,7 @@ class Objects:
                 raise TypeError(f"{name} must be a rankshot.data.ImageSet, got {getattr(self, name)!r:.60}")
         if self.network is not None and not isinstance(self.network, nn.Module):
             raise TypeError(f"network must be a torch.nn.Module, got {self.network!r:.60}")
-        sets = [each.classes for each in (self.train_set, self.val_set) if each is not None]
+        sets = [images.classes for images in (self.train_set, self.val_set) if images is not None]
         if len(sets) == 2 and (both := set(sets[0]) & set(sets[1])):
             raise ValueError(f"{min(both)!r} is in train_set and in val_set: validate on classes that it does not see")
 
@@ -123,7 +123,7 @@ def images_for(config: TrainConfig, objects: Objects) -> Images:
         held_out = None
     check_augmentations(config.data.augment, train.images.shape[1:])
     if held_out is not None and held_out.images.shape[1:] != train.images.shape[1:]:
-        sizes = ["x".join(map(str, each.images.shape[1:])) for each in (train, held_out)]
+        sizes = ["x".join(map(str, images.images.shape[1:])) for images in (train, held_out)]
         raise ValueError(f"images to learn from are {sizes[0]}, those to validate on {sizes[1]}: make them alike")
     return Images(seen, train, held_out, preprocess)
 
@@ -172,7 +172,7 @@ def _embedder(config: TrainConfig, pictures: Preprocess, objects: Objects) -> nn
     if objects.network is not None:
         wanted = preprocess_of(objects.network)
         if wanted.shape != pictures.shape:
-            sizes = ["x".join(map(str, each.shape)) for each in (wanted, pictures)]
+            sizes = ["x".join(map(str, preprocess.shape)) for preprocess in (wanted, pictures)]
             raise ValueError(f"the network takes images of {sizes[0]} (channels, height, width), and these are {sizes[1]}")
         return objects.network
     architecture = config.network.architecture
@@ -210,19 +210,19 @@ def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> Non
     """
     theirs = trunk_of(from_pretrained(init, None if own is None else copy.deepcopy(own)))
     ours = trunk_of(model)
-    kinds = [getattr(each, "description", {"name": type(each).__name__}) for each in (theirs, ours)]
+    kinds = [getattr(network, "description", {"name": type(network).__name__}) for network in (theirs, ours)]
     if kinds[0]["name"] != kinds[1]["name"]:
         raise ValueError(
             f"{init} is a network {kinds[0]['name']!r}, and this run's is {kinds[1]['name']!r}: begin with one of its kind"
         )
     into, stored = ours.state_dict(), theirs.state_dict()
     try:
-        fill(into, {name: each for name, each in stored.items() if name in into}, folder_of(init))
+        fill(into, {name: tensor for name, tensor in stored.items() if name in into}, folder_of(init))
     except ValueError as error:
-        told = [
-            ", ".join(f"{name} {value}" for name, value in each.items() if name not in ("name", "mirror")) for each in kinds
+        descriptions = [
+            ", ".join(f"{name} {value}" for name, value in kind.items() if name not in ("name", "mirror")) for kind in kinds
         ]
-        raise ValueError(f"{init} has {told[0]}, and this network {told[1]}: {error}") from None
+        raise ValueError(f"{init} has {descriptions[0]}, and this network {descriptions[1]}: {error}") from None
 
 
 def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:

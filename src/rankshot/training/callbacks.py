@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ class Callback:
     def started(self, folder: Path, settings: Mapping[str, Any]) -> None:
         """Training begins or goes on in a folder, with these settings."""
 
-    def said(self, text: str) -> None:
-        """Something that a person should know."""
+    def message(self, text: str) -> None:
+        """Something that a person should know, such as how long it will take."""
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
         """Every `log_every` updates. `batch_map` is nan where no two images of the batch are of one class."""
@@ -26,34 +27,38 @@ class Callback:
         """After every validation."""
 
     def ended(self, update: int) -> None:
-        """Training has ended, or was stopped, after this update."""
+        """Training has ended after this update: by itself, stopped, or by an error. What was opened is closed here."""
 
 
-class Everybody(Callback):
-    """Passes on to several."""
+class CallbackList(Callback):
+    """Passes on to several, in their order."""
 
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         self.callbacks = callbacks
+        self._started: list[Callback] = []
 
     def started(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        for each in self.callbacks:
-            each.started(folder, settings)
+        for callback in self.callbacks:
+            callback.started(folder, settings)
+            self._started.append(callback)
 
-    def said(self, text: str) -> None:
-        for each in self.callbacks:
-            each.said(text)
+    def message(self, text: str) -> None:
+        for callback in self.callbacks:
+            callback.message(text)
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
-        for each in self.callbacks:
-            each.updated(update, loss, batch_map, per_second)
+        for callback in self.callbacks:
+            callback.updated(update, loss, batch_map, per_second)
 
     def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
-        for each in self.callbacks:
-            each.validated(update, results, is_best)
+        for callback in self.callbacks:
+            callback.validated(update, results, is_best)
 
     def ended(self, update: int) -> None:
-        for each in self.callbacks:
-            each.ended(update)
+        """Every one that was started ends, also when another one fails at it."""
+        with ExitStack() as stack:  # the last one first
+            for callback in reversed(self._started):
+                stack.callback(callback.ended, update)
 
 
 class Logger(Callback):
@@ -63,7 +68,7 @@ class Logger(Callback):
         self._log({"train/loss": loss, "train/batch_map": batch_map, "train/updates_per_second": per_second}, update)
 
     def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
-        self._log({f"validation/{task}": each["mean"] for task, each in summary(results).items()}, update)
+        self._log({f"validation/{task}": score["mean"] for task, score in summary(results).items()}, update)
 
     def _log(self, numbers: Mapping[str, float], update: int) -> None:
         raise NotImplementedError

@@ -126,13 +126,13 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
 
 def terms_of(config: TrainConfig) -> str:
     """Of all that a network has learned from, also before this run."""
-    told, began_with = "", set[str]()
+    terms, began_with = "", set[str]()
     while True:
-        told += TERMS.get(config.data.name, OWN_IMAGES)
+        terms += TERMS.get(config.data.name, OWN_IMAGES)
         if config.network.init is None or config.network.init in began_with:
-            return told
+            return terms
         began_with.add(config.network.init)
-        told += f". It began with the weights of {Path(config.network.init).name}"
+        terms += f". It began with the weights of {Path(config.network.init).name}"
         try:
             place = folder_of(config.network.init) / CONFIG
             config = TrainConfig.from_json(place)
@@ -140,8 +140,8 @@ def terms_of(config: TrainConfig) -> str:
         except (OSError, ValueError):
             knows = False
         if not knows:
-            return f"{told}, whose own terms hold too"
-        told += ": "
+            return f"{terms}, whose own terms hold too"
+        terms += ": "
 
 
 def _tested(folder: Path, update: str | None) -> dict[str, Any] | None:
@@ -154,5 +154,5 @@ def _tested(folder: Path, update: str | None) -> dict[str, Any] | None:
 
 
 def _table(results: Mapping[str, Mapping[str, Any]]) -> str:
-    rows = [f"| {task} | {100 * each['mean']:.2f} ± {100 * each['interval']:.2f} |" for task, each in results.items()]
+    rows = [f"| {task} | {100 * score['mean']:.2f} ± {100 * score['interval']:.2f} |" for task, score in results.items()]
     return "\n".join(["| task | accuracy or mAP, %, with its 95 % interval |", "|---|---:|", *rows])

@@ -14,6 +14,7 @@ class Clock:
 
     def __init__(self, status: RunStatus) -> None:
         self._before, self._paused = status, 0.0
+        self.last_pause: float | None = None  # in seconds
         self._began = self._entered = time.perf_counter()
 
     def start(self) -> None:
@@ -27,7 +28,8 @@ class Clock:
         try:
             yield
         finally:
-            self._paused += time.perf_counter() - began
+            self.last_pause = time.perf_counter() - began
+            self._paused += self.last_pause
 
     @property
     def training(self) -> float:

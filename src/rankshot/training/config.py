@@ -1,4 +1,4 @@
-"""One typed config of parts: it is the command line, it is saved with the run, and another run can start from it."""
+"""One typed config of sections: it is the command line, it is saved with the run, and another run can start from it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,22 @@ from rankshot.registry import Choice, unknown_setting
 from rankshot.schema import checked, read_json
 
 from .old_configs import VERSION, migrated
-from .parts import PARTS, BatchConfig, DataConfig, NetworkConfig, OptimiserConfig, RunConfig, ValidationConfig, flat_name
+from .sections import (
+    SECTIONS,
+    BatchConfig,
+    DataConfig,
+    NetworkConfig,
+    OptimiserConfig,
+    RunConfig,
+    ValidationConfig,
+    flat_name,
+)
 
 log = logging.getLogger(__name__)
 
 NOT_SETTINGS = ("rankshot", "format", "model", "images", "preprocess")  # what else a run's config.json tells
-# Flat name -> part and field. The two choices have the names of their parts, and settings of their own beside these.
-PLACES = {flat_name(each): (part, each.name) for part, kind in PARTS.items() for each in fields(kind)}
+# Flat name -> section and field. The network and the method have settings of their own beside these.
+PLACES = {flat_name(setting): (name, setting.name) for name, section in SECTIONS.items() for setting in fields(section)}
 PLACES.pop("architecture")
 RESERVED = ("out", "run", "resume", "load", "preset", "config", "help", "name", "is_object", "in_channels", "embedder")
 ALSO_CALLED = {"lr": "learning_rate", "epochs": "updates", "wd": "weight_decay", "optimizer": "optimiser"}
@@ -72,19 +81,19 @@ class TrainConfig:
 
     def changed(self, **settings: Any) -> TrainConfig:
         """The same with some settings changed, by their flat names. Another method starts from its own defaults."""
-        parts: dict[str, dict[str, Any]] = {}
+        sections: dict[str, dict[str, Any]] = {}
         chosen = {name: {} for name in CHOICES}  # type: dict[str, dict[str, Any]]
         for name, value in settings.items():
             if name in CHOICES:
                 continue
             if name in PLACES:
-                part, own = PLACES[name]
-                parts.setdefault(part, {})[own] = value
+                section, own_name = PLACES[name]
+                sections.setdefault(section, {})[own_name] = value
             else:
                 chosen[self._owner(name, settings)][name] = value
         choices = {kind: self._chosen(kind, settings.get(kind), chosen[kind]) for kind in CHOICES}
-        parts.setdefault("network", {})["architecture"] = choices["network"]
-        made = {part: replace(getattr(self, part), **values) for part, values in parts.items()}
+        sections.setdefault("network", {})["architecture"] = choices["network"]
+        made = {section: replace(getattr(self, section), **values) for section, values in sections.items()}
         return replace(self, method=choices["method"], **made)
 
     def _choice(self, kind: str) -> Choice:
@@ -116,9 +125,9 @@ class TrainConfig:
 
     def flat(self) -> dict[str, Any]:
         """Every setting by its flat name."""
-        found = {name: getattr(getattr(self, part), own) for name, (part, own) in PLACES.items()}
+        of_sections = {name: getattr(getattr(self, section), own_name) for name, (section, own_name) in PLACES.items()}
         of_choices = {**self.network.architecture.settings, **self.method.settings}
-        return {**found, "network": self.network.architecture.name, "method": self.method.name, **of_choices}
+        return {**of_sections, "network": self.network.architecture.name, "method": self.method.name, **of_choices}
 
     @property
     def first_learning_rate(self) -> float:
@@ -166,14 +175,14 @@ class TrainConfig:
         content = {name: value for name, value in content.items() if name not in NOT_SETTINGS}
         if version == 1:
             return cls.of(**migrated(content))
-        known = {each.name: each for each in fields(cls)}
-        for name in content.keys() - known.keys():
-            raise ValueError(f"unknown part {name!r}: there is {', '.join(map(repr, known))}")
-        parts = {name: checked(content.get(name, {}), dict[str, Any], name) for name in known}
-        network, method = parts["network"], parts.pop("method")
+        known = [section.name for section in fields(cls)]
+        for name in content.keys() - set(known):
+            raise ValueError(f"unknown section {name!r}: there is {', '.join(map(repr, known))}")
+        sections = {name: checked(content.get(name, {}), dict[str, Any], name) for name in known}
+        network, method = sections["network"], sections.pop("method")
         if "architecture" in network:
-            parts["network"] = {**network, "architecture": _choice("network", network["architecture"])}
-        made: dict[str, Any] = {name: _part(PARTS[name], values, name) for name, values in parts.items()}
+            sections["network"] = {**network, "architecture": _choice("network", network["architecture"])}
+        made: dict[str, Any] = {name: _section(SECTIONS[name], values, name) for name, values in sections.items()}
         if method:
             made["method"] = _choice("method", method)
         return cls(**made)
@@ -195,7 +204,7 @@ def _choice(kind: str, content: Any) -> Choice:
     return CHOICES[kind].choose(name, content)
 
 
-def _part(kind: Any, content: Mapping[str, Any], where: str) -> Any:
+def _section(kind: Any, content: Mapping[str, Any], where: str) -> Any:
     known = typing.get_type_hints(kind)
     for name in content:
         if name not in known:

@@ -130,8 +130,8 @@ def with_batches_that_fit(config: TrainConfig, given: Container[str], tell: Tell
     if "validate_every" not in given and config.validation.every and not has_classes_to_measure(config, "val"):
         changes["validate_every"] = 0
     if changes:
-        told = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
-        tell(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {told}")
+        options = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
+        tell(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {options}")
     return config.changed(**changes)
 
 

@@ -20,7 +20,7 @@ def keep_freed_memory() -> bool:
     if any(name.startswith("MALLOC_") for name in os.environ):
         return False
     try:
-        told = ctypes.CDLL(None).mallopt
+        mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # another C library, another system
         return False
-    return bool(told(M_MMAP_THRESHOLD, LARGE) and told(M_TRIM_THRESHOLD, NEVER))
+    return bool(mallopt(M_MMAP_THRESHOLD, LARGE) and mallopt(M_TRIM_THRESHOLD, NEVER))

@@ -1,4 +1,4 @@
-"""The training loop, top to bottom: data, network, then one update after another, with validation and checkpoints.
+"""The training loop: one update after another, with validation and checkpoints. What it works with is made in `setup`.
 
 Update number i depends on the config and on the updates before it, and on nothing else: batches and random numbers come
 from (seed, i). So a run that was stopped, in whatever way, goes on exactly where its last checkpoint stands.
@@ -6,7 +6,7 @@ from (seed, i). So a run that was stopped, in whatever way, goes on exactly wher
 
 from __future__ import annotations
 
-import time
+import threading
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,37 +20,24 @@ from torch import Tensor, nn
 
 from rankshot import fewshot, ranking
 from rankshot.data import ImageSet
-from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS
 from rankshot.methods import Method
 from rankshot.models.network import preprocess_of
 from rankshot.models.shipped import folder_of
-from rankshot.randomness import generator_for
 from rankshot.tensors import write_tensors
 from rankshot.vectors import NotFinite, unit_vectors
 
 from . import run_folder
-from .assembly import (
-    Images,
-    Objects,
-    check_apart,
-    described,
-    images_for,
-    network_and_method,
-    on_device,
-    where_to_train,
-)
-from .callbacks import Callback, Everybody, loggers_for
+from .assembly import Images, Objects, described
+from .callbacks import Callback, CallbackList, loggers_for
 from .clock import Clock
 from .config import TrainConfig
-from .optimiser import freeze, make_optimiser, set_learning_rate
-from .progress import in_words, progress_for
-from .run_folder import RunStatus
-from .state import Average, live_tensors
-from .step import GraphedStep, Step, put_back, repeatable, seconds_an_update
+from .estimate import time_estimate
+from .optimiser import set_learning_rate
+from .progress import progress_for
+from .run_folder import MetricsLog, RunStatus
+from .setup import Setup, set_up
+from .step import GraphedStep, Step, repeatable, seconds_an_update
 from .stopping import Interrupted, stop_signals
-from .validation import Validator
-
-MOST_CLASSES = 2**13  # that have a random number of their own
 
 
 def train(
@@ -84,154 +71,189 @@ def train(
     """
     if not isinstance(config, TrainConfig):
         raise TypeError(f"config must be a TrainConfig, got {config!r:.60}: TrainConfig.of(updates=100) is one")
-    if not all(isinstance(each, Callback) for each in (*callbacks, *([] if progress is None else [progress]))):
+    if not all(isinstance(callback, Callback) for callback in (*callbacks, *([] if progress is None else [progress]))):
         raise TypeError("callbacks and progress must be objects of rankshot.training.Callback, or of a subclass")
     folder, objects = Path(folder), Objects(network, method, loss, train_set, val_set)
     config = objects.named_in(config)
     loggers = loggers_for(config.run.loggers)
-    device, precision = where_to_train(config)
-    images = images_for(config, objects)
-    check_apart(config.data.name, folder, config.data.root)
-    goes_on = resume and run_folder.has_checkpoint(folder)  # which has all weights
-    start = folder / run_folder.START
-    begins = replace(config, network=replace(config.network, init=None)) if goes_on else config
-    model, learner = network_and_method(begins, images.preprocess, len(images.train.classes), objects, start)
-    if not learner.mixed and config.run.precision == "bfloat16":
-        raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
-    learner.precision = precision
-    model, learner = model.to(device).train(), learner.to(device)
-    freeze(model, config.network.frozen)
-    pixels, labels = on_device(images.train, device)
-    sampler = sampler_for(learner, labels, config)
-    held_out = None if images.held_out is None else on_device(images.held_out, device)[0]
-    validator = Validator(config, model, learner, images.held_out, held_out)
-    optimiser = make_optimiser(config.optimiser, model, learner, config.first_learning_rate, device)
-    average = Average(model, config.optimiser.average) if config.optimiser.average else None
-    tensors = live_tensors(model, learner, optimiser, average)
-    if not goes_on:
-        with put_back(tensors):
-            try_once(config, model, learner, pixels, labels, sampler.draw(0))
-
+    setup = set_up(config, folder, objects, resume=resume)
     with run_folder.only_process_in(folder), stop_signals() as stop, repeatable():
-        classes = classes_learned(config, folder, images, resume=resume)
-        run_folder.begin(folder, config, described(model), classes, preprocess_of(model), resume=resume)
-        if not goes_on and not start.is_file() and (config.network.init is not None or network is not None):
-            write_tensors(start, model.state_dict(), {})
-        status = run_folder.load_state(folder, tensors)
+        status = begin_or_resume(setup, folder, resume=resume)
+        name = f"{config.data.name} {config.method.name}"
         with (
             run_folder.metrics_after(folder, status.update if status.has_begun else -1) as metrics,
-            progress_for(f"{config.data.name} {config.method.name}", config.run.updates, status.update, progress) as shown,
+            progress_for(name, config.run.updates, status.update, progress) as shown,
         ):
-            everybody = Everybody([shown, *loggers, *callbacks])
-            everybody.started(folder, config.flat())
-            clock = Clock(status)
-            threads = torch.get_num_threads()
-            if status.update == 0:
-                run_folder.save_state(folder, tensors, status)  # there is always something to go on from
-            elif status.threads != threads and device.type == "cpu":
-                everybody.said(f"began with {status.threads} threads, goes on with {threads}: last bits may differ")
-            status = replace(status, threads=threads)
-
-            def validated(status: RunStatus) -> RunStatus:
-                """Measure the network, and keep it if it is the best."""
-                with clock.paused():
-                    weights = None if average is None or status.update == 0 else average.after(status.update)
-                    results, judged = validator.measure(weights)
-                    means, is_best = fewshot.summary(results), judged > status.best
-                    if is_best:
-                        run_folder.save_model(folder, weights or model.state_dict(), status.update, means)
-                    metrics.write({"update": status.update, "validation": means, "best": is_best})
-                    everybody.validated(status.update, results, is_best)
-                return replace(status, best=judged, best_update=status.update) if is_best else status
-
-            pause = None
-            if config.network.init is not None and validator.tasks and not status.has_begun:
-                everybody.said(f"measuring {config.network.init} on the validation classes")
-                asked = time.perf_counter()
-                status = validated(status)  # what it begins with may stay the best
-                pause = time.perf_counter() - asked
-                metrics.wait_for_disk()
-                run_folder.save_state(folder, tensors, status)
-
-            is_over = status.update >= config.run.updates or is_out_of_patience(config, status)
-            is_over = is_over or (status.update > 0 and clock.is_past(config.run.minutes))
-            eager = Step(model, learner, optimiser, pixels, labels, config.data.augment, average, config.optimiser.clip)
-            step: Step | GraphedStep = eager
-            if not is_over:
-                if device.type == "cuda" and config.run.cuda_graph:
-                    step = GraphedStep(eager, tensors, sampler.draw(0), noise(config, 0, labels[sampler.draw(0)]))
-                first = sampler.draw(status.update)
-                with suppress(NotFinite):  # it says so again, in its turn
-                    each = seconds_an_update(step, tensors, first, noise(config, status.update, labels[first]))
-                    everybody.said(ahead(config, status.update, each, pause, len(validator.tasks)))
-            clock.start()
-            logged = status
-            for update in () if is_over else range(status.update, config.run.updates):
-                set_learning_rate(optimiser, config.learning_rate_at(update))
-                indices = sampler.draw(update)
-                try:
-                    value, embeddings = step(indices, noise(config, update, labels[indices]))
-                except NotFinite as error:
-                    raise diverged(update, str(error), folder) from None
-
-                done, stops = update + 1, stop.is_set()
-                is_last = done == config.run.updates or clock.is_past(config.run.minutes)
-                logs = is_last or done % config.run.log_every == 0
-                validates = bool(validator.tasks) and (is_last or done % config.validation.every == 0)
-                saves = is_last or stops or done % config.run.checkpoint_every == 0
-                if not (logs or validates or saves):
-                    continue
-
-                # To look at numbers makes a GPU wait, so it happens now and then, and always before anything is written.
-                if not value.isfinite():
-                    raise diverged(update, f"the loss is {value.item()}", folder)
-                if not all_finite(tensors):
-                    raise diverged(update, "the weights are no longer finite", folder)
-                status = replace(status, update=done, seconds=clock.training, total_seconds=clock.total)
-                if logs:
-                    batch_map = mean_average_precision(embeddings, labels[indices])
-                    line = {"update": done, "loss": value.item(), "batch_map": None if isnan(batch_map) else batch_map}
-                    rate = config.learning_rate_at(update)
-                    metrics.write({**line, "learning_rate": rate, "seconds": round(status.seconds, 3)})
-                    per_second = (done - logged.update) / (status.seconds - logged.seconds)
-                    everybody.updated(done, value.item(), batch_map, per_second)
-                    logged = status
-                if validates:
-                    status = validated(status)
-                    is_last = is_last or is_out_of_patience(config, status)
-                if saves or is_last:
-                    if not validator.tasks:
-                        kept = model.state_dict() if average is None else average.after(done)
-                        run_folder.save_model(folder, kept, done, {})
-                    metrics.wait_for_disk()  # first: a checkpoint counts on the lines before it
-                    run_folder.save_state(folder, tensors, status)
-                if stops or is_last:
-                    break
-            everybody.ended(status.update)
+            listeners = CallbackList([shown, *loggers, *callbacks])
+            status = Loop(setup, folder, status, metrics, listeners, stop).run()
     if stop.is_set():
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
     return status
 
 
-def try_once(
-    config: TrainConfig, model: nn.Module, method: Method, pixels: Tensor, labels: Tensor, indices: Tensor
-) -> None:
-    """One batch through network and loss before anything is written: a mistake in one's own is found in time."""
-    with suppress(NotFinite):
-        loss, _ = method.learn(model, pixels[indices].float() / 255, labels[indices])
-        shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
-        if shape != ():
-            raise ValueError(f"the loss of {config.method.name!r} must be one number, a tensor of shape (), got {shape}")
-        if not loss.requires_grad:
-            raise ValueError(f"the loss of {config.method.name!r} has no gradient: it does not depend on the embeddings")
+def begin_or_resume(setup: Setup, folder: Path, *, resume: bool) -> RunStatus:
+    """Write the folder of a new run, or fill the tensors with the checkpoint that is there."""
+    config, model = setup.config, setup.model
+    classes = classes_learned(config, folder, setup.images, resume=resume)
+    run_folder.begin(folder, config, described(model), classes, preprocess_of(model), resume=resume)
+    start = folder / run_folder.START
+    has_weights = config.network.init is not None or config.network.architecture.is_object
+    if has_weights and not setup.resumes and not start.is_file():
+        write_tensors(start, model.state_dict(), {})  # where they came from may not be there when the run is resumed
+    return run_folder.load_state(folder, setup.tensors)
 
 
-def sampler_for(method: Method, labels: Tensor, config: TrainConfig) -> Any:
-    try:
-        return method.sampler(labels, config.run.seed)
-    except ValueError as error:
-        asked = f"(batch_classes is {config.batch.classes}, batch_size {config.batch.size})"
-        raise ValueError(f"{error} {asked}") from None
+class Loop:
+    """The updates of a run, from where its status stands to its end."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        folder: Path,
+        status: RunStatus,
+        metrics: MetricsLog,
+        callbacks: CallbackList,
+        stop: threading.Event,
+    ) -> None:
+        self.setup, self.config, self.folder = setup, setup.config, folder
+        self.status, self.metrics, self.callbacks, self.stop = status, metrics, callbacks, stop
+        self.clock = Clock(status)
+        self.logged = status  # where it stood at the last line of metrics.jsonl
+
+    def run(self) -> RunStatus:
+        try:
+            self.callbacks.started(self.folder, self.config.flat())
+            self._begin()
+            if not self._is_over():
+                step = self._step()
+                self.clock.start()
+                self.logged = self.status
+                for update in range(self.status.update, self.config.run.updates):
+                    if self._update(step, update):
+                        break
+        finally:
+            self.callbacks.ended(self.status.update)
+        return self.status
+
+    def _begin(self) -> None:
+        """Before the first update of this process."""
+        threads = torch.get_num_threads()
+        if self.status.update == 0:
+            self._save_state()  # there is always something to go on from
+        elif self.status.threads != threads and self.setup.labels.device.type == "cpu":
+            before = self.status.threads
+            self.callbacks.message(f"began with {before} threads, goes on with {threads}: last bits may differ")
+        self.status = replace(self.status, threads=threads)
+        if self.config.network.init is not None and self.setup.validator.tasks and not self.status.has_begun:
+            self.callbacks.message(f"measuring {self.config.network.init} on the validation classes")
+            self._validate()  # the weights that it begins with may stay the best
+            self.metrics.wait_for_disk()
+            self._save_state()
+
+    def _step(self) -> Step | GraphedStep:
+        """What makes an update; how long one takes is measured, and told."""
+        setup, config = self.setup, self.config
+        first = setup.batch(self.status.update)
+        eager = Step(
+            setup.model,
+            setup.method,
+            setup.optimiser,
+            setup.pixels,
+            setup.labels,
+            config.data.augment,
+            setup.average,
+            config.optimiser.clip,
+        )
+        on_gpu = setup.labels.device.type == "cuda"
+        step = GraphedStep(eager, setup.tensors, *setup.batch(0)) if on_gpu and config.run.cuda_graph else eager
+        with suppress(NotFinite):  # it comes again in its turn, and is reported then
+            seconds = seconds_an_update(step, setup.tensors, *first)
+            self.callbacks.message(time_estimate(config, self.status.update, seconds, self.clock.last_pause))
+        return step
+
+    def _update(self, step: Step | GraphedStep, update: int) -> bool:
+        """One update, and what is due after it; whether it was the last."""
+        config, validator = self.config, self.setup.validator
+        set_learning_rate(self.setup.optimiser, config.learning_rate_at(update))
+        indices, noise = self.setup.batch(update)
+        try:
+            loss, embeddings = step(indices, noise)
+        except NotFinite as error:
+            raise diverged(update, str(error), self.folder) from None
+
+        done, stops = update + 1, self.stop.is_set()
+        is_last = done == config.run.updates or self.clock.is_past(config.run.minutes)
+        logs = is_last or done % config.run.log_every == 0
+        validates = bool(validator.tasks) and (is_last or done % config.validation.every == 0)
+        saves = is_last or stops or done % config.run.checkpoint_every == 0
+        if not (logs or validates or saves):
+            return False
+
+        # To look at numbers makes a GPU wait, so it happens now and then, and always before anything is written.
+        if not loss.isfinite():
+            raise diverged(update, f"the loss is {loss.item()}", self.folder)
+        if not all_finite(self.setup.tensors):
+            raise diverged(update, "the weights are no longer finite", self.folder)
+        self.status = replace(self.status, update=done, seconds=self.clock.training, total_seconds=self.clock.total)
+        if logs:
+            self._log(loss.item(), mean_average_precision(embeddings, self.setup.labels[indices]))
+        if validates:
+            self._validate()
+            is_last = is_last or self._is_out_of_patience()
+        if saves or is_last:
+            self._save()
+        return stops or is_last
+
+    def _is_over(self) -> bool:
+        """Whether a run that is resumed has come to its end already."""
+        is_late = self.status.update > 0 and self.clock.is_past(self.config.run.minutes)
+        return self.status.update >= self.config.run.updates or self._is_out_of_patience() or is_late
+
+    def _is_out_of_patience(self) -> bool:
+        """Whether the last `patience` validations have found nothing better."""
+        patience = self.config.validation.patience
+        if patience is None or self.status.best < 0:
+            return False
+        return self.status.update - self.status.best_update >= patience * self.config.validation.every
+
+    def _log(self, loss: float, batch_map: float) -> None:
+        update, seconds = self.status.update, self.status.seconds
+        self.metrics.write(
+            {
+                "update": update,
+                "loss": loss,
+                "batch_map": None if isnan(batch_map) else batch_map,
+                "learning_rate": self.config.learning_rate_at(update - 1),
+                "seconds": round(seconds, 3),
+            }
+        )
+        per_second = (update - self.logged.update) / (seconds - self.logged.seconds)
+        self.callbacks.updated(update, loss, batch_map, per_second)
+        self.logged = self.status
+
+    def _validate(self) -> None:
+        """Measure the network, and save it if it is the best so far."""
+        update = self.status.update
+        with self.clock.paused():
+            weights = self.setup.averaged_weights(update)
+            results, score = self.setup.validator.measure(weights)
+            means, is_best = fewshot.summary(results), score > self.status.best
+            if is_best:
+                run_folder.save_model(self.folder, weights or self.setup.model.state_dict(), update, means)
+                self.status = replace(self.status, best=score, best_update=update)
+            self.metrics.write({"update": update, "validation": means, "best": is_best})
+            self.callbacks.validated(update, results, is_best)
+
+    def _save(self) -> None:
+        """A checkpoint; and the network, where no validation chooses the best."""
+        if not self.setup.validator.tasks:
+            weights = self.setup.averaged_weights(self.status.update) or self.setup.model.state_dict()
+            run_folder.save_model(self.folder, weights, self.status.update, {})
+        self.metrics.wait_for_disk()  # first: a checkpoint counts on the lines before it
+        self._save_state()
+
+    def _save_state(self) -> None:
+        run_folder.save_state(self.folder, self.setup.tensors, self.status)
 
 
 def classes_learned(config: TrainConfig, folder: Path, images: Images, *, resume: bool) -> list[str]:
@@ -242,37 +264,8 @@ def classes_learned(config: TrainConfig, folder: Path, images: Images, *, resume
     is_there = resume and run_folder.is_run(folder)
     before = run_folder.classes_of(folder if is_there else folder_of(init)) or []
     if images.held_out is not None and set(before) & set(images.held_out.classes):
-        warnings.warn(f"{init} has learned from some of the validation classes: they flatter it", stacklevel=3)
+        warnings.warn(f"{init} has learned from some of the validation classes: they flatter it", stacklevel=4)
     return list(dict.fromkeys([*learned, *before]))
-
-
-def is_out_of_patience(config: TrainConfig, status: RunStatus) -> bool:
-    """Whether so many validations have found nothing better."""
-    if config.validation.patience is None or status.best < 0:
-        return False
-    return status.update - status.best_update >= config.validation.patience * config.validation.every
-
-
-def ahead(config: TrainConfig, done: int, each: float, pause: float | None, tasks: int) -> str:
-    """How long it will take, as far as one can tell.
-
-    each    seconds of an update
-    pause   seconds of a validation, where one was made already
-    """
-    updates = config.run.updates - done
-    told = f"{updates:,} update{'s' * (updates != 1)} of {seconds_told(each)}"
-    limit = "" if config.run.minutes is None else f"; it ends after {config.run.minutes:g} minutes at the latest"
-    if not tasks:
-        return f"about {in_words(updates * each)}: {told}{limit}"
-    count = -(-config.run.updates // config.validation.every) - done // config.validation.every
-    validations = f"{count:,} validation{'s' * (count != 1)}"
-    if pause is None:
-        return f"about {in_words(updates * each)}, and {validations}: {told}{limit}"
-    return f"about {in_words(updates * each + count * pause)}: {told}, {validations} of {seconds_told(pause)}{limit}"
-
-
-def seconds_told(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2g} s"
 
 
 class Diverged(ValueError):
@@ -286,26 +279,14 @@ def diverged(update: int, how: str, folder: Path) -> Diverged:
     )
 
 
-def noise(config: TrainConfig, update: int, labels: Tensor) -> Tensor:
-    """Random numbers for the augmentation of one batch: some of each image, and one of its class."""
-    device, kinds = labels.device, config.data.augment
-    if not kinds:
-        return torch.zeros(len(labels), RANDOM_NUMBERS, device=device)
-    generator = generator_for(config.run.seed, "noise", update, device=device)
-    numbers = nn.functional.pad(torch.rand(len(labels), OF_IMAGE, generator=generator, device=device), (0, 1))
-    if "turn" in kinds:
-        numbers[:, OF_IMAGE] = torch.rand(MOST_CLASSES, generator=generator, device=device)[labels % MOST_CLASSES]
-    return numbers
-
-
 def all_finite(tensors: dict[str, Tensor]) -> bool:
-    return bool(torch.stack([each.isfinite().all() for each in tensors.values()]).all())
+    return bool(torch.stack([tensor.isfinite().all() for tensor in tensors.values()]).all())
 
 
 def mean_average_precision(embeddings: Tensor | None, labels: Tensor) -> float:
     """How well the images of a batch retrieve one another; nan where no two are of one class, or none is embedded."""
     if embeddings is None:
         return nan
-    unit = unit_vectors(embeddings)
+    vectors = unit_vectors(embeddings)
     relevance, valid = ranking.relevance_of(labels)
-    return float(ranking.average_precision(unit @ unit.T, relevance, valid).nanmean())
+    return float(ranking.average_precision(vectors @ vectors.T, relevance, valid).nanmean())

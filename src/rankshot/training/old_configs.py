@@ -32,10 +32,10 @@ def migrated(content: Mapping[str, Any]) -> dict[str, Any]:
     settings = {name: value for name, value in settings.items() if name not in OF_SOME or name in types}
     if method not in ("map-dlm", "map-ssvm", "smooth-ap"):
         settings = {name: value for name, value in settings.items() if name not in OF_SOME}
-    for each in checked(settings.pop("options", ()), tuple[str, ...], "options"):
-        name, equals, text = each.partition("=")
+    for option in checked(settings.pop("options", ()), tuple[str, ...], "options"):
+        name, equals, text = option.partition("=")
         if name not in types or not equals:
-            raise ValueError(f"{method} has no option {each!r}: there is {', '.join(types) or 'none'}")
+            raise ValueError(f"{method} has no option {option!r}: there is {', '.join(types) or 'none'}")
         settings[name] = _value(name, text, types[name])
     if method == "meta-lstm":
         settings.setdefault("clip", 0.25)

@@ -10,25 +10,25 @@ from torch import Tensor, nn, optim
 
 from rankshot.models.network import trunk_of
 
-from .parts import OptimiserConfig
+from .sections import OptimiserConfig
 
 # Tensors that an optimiser keeps of each weight. They are there from the start: a checkpoint is filled in place.
 KEPT = {"adam": ("step", "exp_avg", "exp_avg_sq"), "adamw": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
 
 
 def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
-    """Parts of the embedding network that do not learn: neither their weights nor their batch statistics."""
+    """Layers of the embedding network that do not learn: neither their weights nor their batch statistics."""
     trunk = trunk_of(network)
     for prefix in prefixes:
         if not prefix:
-            raise ValueError("frozen: a part has a name, got an empty one")
-        inside = [each for name, each in trunk.named_modules() if name == prefix or name.startswith(f"{prefix}.")]
-        weights = [each for name, each in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
+            raise ValueError("frozen: a layer has a name, got an empty one")
+        inside = [module for name, module in trunk.named_modules() if name == prefix or name.startswith(f"{prefix}.")]
+        weights = [weight for name, weight in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
         if not inside and not weights:
-            there = ", ".join(repr(name) for name, _ in trunk.named_children())
-            raise ValueError(f"frozen: the network has no part {prefix!r}: there is {there or 'none'}")
-        for each in weights:
-            each.requires_grad_(False)
+            children = ", ".join(repr(name) for name, _ in trunk.named_children())
+            raise ValueError(f"frozen: the network has no layer {prefix!r}: there is {children or 'none'}")
+        for weight in weights:
+            weight.requires_grad_(False)
         for module in inside:
             module.eval()
 
@@ -54,8 +54,8 @@ def make_optimiser(
         kind = optim.AdamW if config.name == "adamw" else optim.Adam
         optimiser = kind(groups, capturable=on_gpu, fused=True)
     for group in optimiser.param_groups:
-        for each in group["params"]:
-            optimiser.state[each] = _first_state(config, each, device)
+        for weight in group["params"]:
+            optimiser.state[weight] = _first_state(config, weight, device)
     return optimiser
 
 
@@ -68,23 +68,23 @@ def _first_state(config: OptimiserConfig, weight: Tensor, device: torch.device) 
 
 def _groups(config: OptimiserConfig, model: nn.Module, method: nn.Module) -> list[dict[str, Any]]:
     """Weights that go together: by how fast they learn, and whether they shrink."""
-    trunk = {id(each) for each in trunk_of(model).parameters()}
+    trunk = {id(weight) for weight in trunk_of(model).parameters()}
     groups: dict[tuple[float, float], list[Tensor]] = {}
-    for each in [*model.parameters(), *method.parameters()]:
-        if each.requires_grad:
-            factor = config.trunk_rate if id(each) in trunk else 1.0
-            decay = config.weight_decay if each.dim() > 1 else 0.0  # norms and biases are vectors
-            groups.setdefault((factor, decay), []).append(each)
-    return [{"params": some, "factor": factor, "weight_decay": decay} for (factor, decay), some in groups.items()]
+    for weight in [*model.parameters(), *method.parameters()]:
+        if weight.requires_grad:
+            factor = config.trunk_rate if id(weight) in trunk else 1.0
+            decay = config.weight_decay if weight.dim() > 1 else 0.0  # norms and biases are vectors
+            groups.setdefault((factor, decay), []).append(weight)
+    return [{"params": weights, "factor": factor, "weight_decay": decay} for (factor, decay), weights in groups.items()]
 
 
 def set_learning_rate(optimiser: optim.Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
-        each = rate * group["factor"]
+        own_rate = rate * group["factor"]
         if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(each)
+            group["lr"].fill_(own_rate)
         else:
-            group["lr"] = each
+            group["lr"] = own_rate
 
 
 def state_tensors(optimiser: optim.Optimizer, named: Mapping[str, Tensor]) -> dict[str, Tensor]:

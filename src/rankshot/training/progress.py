@@ -35,11 +35,11 @@ def progress_for(name: str, total: int, done: int, given: Callback | None = None
 def validation_line(update: int, results: Sequence[Result], is_best: bool) -> str:
     """Way by way, short enough for a terminal."""
     ways: dict[int, list[str]] = {}
-    for each in results:
-        name = f"{each.task.shot}-shot" if isinstance(each.task, Classification) else "mAP"
-        ways.setdefault(each.task.way, []).append(f"{name} {100 * each.mean:.1f}")
-    told = "  ".join(f"{way}-way: {', '.join(values)}" for way, values in ways.items())
-    return f"validation {update:<6} {told}{'  best' if is_best else ''}"
+    for result in results:
+        name = f"{result.task.shot}-shot" if isinstance(result.task, Classification) else "mAP"
+        ways.setdefault(result.task.way, []).append(f"{name} {100 * result.mean:.1f}")
+    scores = "  ".join(f"{way}-way: {', '.join(values)}" for way, values in ways.items())
+    return f"validation {update:<6} {scores}{'  best' if is_best else ''}"
 
 
 class PlainProgress(Callback):
@@ -48,21 +48,21 @@ class PlainProgress(Callback):
     def __init__(self, name: str, total: int, done: int) -> None:
         self.name, self.total = name, total
         self.every = max(1, total // PLAIN_LINES)
-        self.told = done
+        self.shown = done
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         say(text)
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
-        if update < self.total and update - self.told < self.every:
+        if update < self.total and update - self.shown < self.every:
             return
-        self.told = update
+        self.shown = update
         left = _time((self.total - update) / per_second)
         line = f"{update:{len(str(self.total))}d}/{self.total}  loss {loss:8.4f}  batch mAP {_percent(batch_map):>5}"
-        self.said(f"{self.name}  {line}  {per_second:.1f} updates/s  {left} left")
+        self.message(f"{self.name}  {line}  {per_second:.1f} updates/s  {left} left")
 
     def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
-        self.said(f"{self.name}  {validation_line(update, results, is_best)}")
+        self.message(f"{self.name}  {validation_line(update, results, is_best)}")
 
 
 class BarProgress(Callback):
@@ -76,32 +76,22 @@ class BarProgress(Callback):
             progress.TextColumn("[bold]{task.description}"),
             progress.BarColumn(bar_width=None),
             progress.TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            progress.TextColumn("{task.fields[told]}"),
+            progress.TextColumn("{task.fields[numbers]}"),
             progress.TextColumn("[cyan]{task.fields[left]}"),
         )
         self.total = total
-        self.task = self.bar.add_task(name, total=total, completed=done, told="starting", left="")
+        self.task = self.bar.add_task(name, total=total, completed=done, numbers="starting", left="")
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         self.bar.console.print(printable(text), markup=False, highlight=False)
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
-        told = f"[magenta]{per_second:.1f}/s[/]  loss [yellow]{loss:.4f}[/]  batch mAP [green]{_percent(batch_map)}[/]"
+        numbers = f"[magenta]{per_second:.1f}/s[/]  loss [yellow]{loss:.4f}[/]  batch mAP [green]{_percent(batch_map)}[/]"
         left = _time((self.total - update) / per_second) + " left" if update < self.total else "done"
-        self.bar.update(self.task, completed=update, told=told, left=left)
+        self.bar.update(self.task, completed=update, numbers=numbers, left=left)
 
     def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
         self.bar.console.print(validation_line(update, results, is_best), highlight=False, style="" if is_best else "dim")
-
-
-def in_words(seconds: float) -> str:
-    """
-    >>> in_words(40), in_words(200), in_words(9000)
-    ('40 seconds', '3 minutes', '2.5 hours')
-    """
-    if seconds < 90:
-        return f"{max(1, round(seconds))} second{'s' * (round(seconds) > 1)}"
-    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
 def _percent(share: float) -> str:

@@ -103,7 +103,7 @@ def begin(
         _go_on(folder, config)
     elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --out, or go on with it by --resume")
-    elif any(each.name not in MAY_COME_FIRST and not each.match(PARTIAL) for each in folder.iterdir()):
+    elif any(path.name not in MAY_COME_FIRST and not path.match(PARTIAL) for path in folder.iterdir()):
         raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --out")
     else:
         write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")

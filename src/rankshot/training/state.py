@@ -17,9 +17,9 @@ class Average:
     def __init__(self, model: nn.Module, factor: float) -> None:
         self.factor = factor
         self.state = model.state_dict()
-        self.averaged = [name for name, each in self.state.items() if each.is_floating_point()]
+        self.averaged = [name for name, tensor in self.state.items() if tensor.is_floating_point()]
         self.current = [self.state[name] for name in self.averaged]
-        self.sums = [torch.zeros_like(each) for each in self.current]
+        self.sums = [torch.zeros_like(tensor) for tensor in self.current]
 
     def update(self) -> None:
         torch._foreach_lerp_(self.sums, self.current, 1 - self.factor)
@@ -27,18 +27,18 @@ class Average:
     def after(self, updates: int) -> dict[str, Tensor]:
         """As a state of the network."""
         share = 1 - self.factor**updates
-        return {**self.state, **{name: each / share for name, each in zip(self.averaged, self.sums, strict=True)}}
+        return {**self.state, **{name: tensor / share for name, tensor in zip(self.averaged, self.sums, strict=True)}}
 
     def tensors(self) -> dict[str, Tensor]:
-        return {f"average.{name}": each for name, each in zip(self.averaged, self.sums, strict=True)}
+        return {f"average.{name}": tensor for name, tensor in zip(self.averaged, self.sums, strict=True)}
 
 
 def live_tensors(
     model: nn.Module, method: nn.Module, optimiser: optim.Optimizer, average: Average | None = None
 ) -> dict[str, Tensor]:
     """Everything that an update changes, by name."""
-    tensors = {f"model.{name}": each for name, each in model.state_dict().items()}
-    tensors |= {f"method.{name}": each for name, each in method.state_dict().items()}
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors |= {f"method.{name}": tensor for name, tensor in method.state_dict().items()}
     tensors |= average.tensors() if average else {}
     named = dict([*model.named_parameters(prefix="model"), *method.named_parameters(prefix="method")])
     return tensors | state_tensors(optimiser, named)

@@ -69,13 +69,13 @@ class Step:
 @contextmanager
 def put_back(state: Mapping[str, Tensor]) -> Iterator[None]:
     """After this, every tensor is what it was before."""
-    before = {name: each.clone() for name, each in state.items()}
+    before = {name: tensor.clone() for name, tensor in state.items()}
     try:
         yield
     finally:
         with torch.no_grad():
-            for name, each in state.items():
-                each.copy_(before[name])
+            for name, tensor in state.items():
+                tensor.copy_(before[name])
 
 
 def seconds_an_update(step: Step | GraphedStep, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> float:

@@ -28,13 +28,14 @@ def stop_signals() -> Iterator[threading.Event]:
         put_back()
 
     def put_back() -> None:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    before = {each: handler for each in SIGNALS if (handler := signal.getsignal(each)) is not None}  # None: not Python's
+    # A handler that is None was not set from Python, and cannot be put back.
+    before = {number: handler for number in SIGNALS if (handler := signal.getsignal(number)) is not None}
     try:
-        for each in before:  # when it is known what to put back: a signal may come at once
-            signal.signal(each, ask)
+        for number in before:  # when it is known what to put back: a signal may come at once
+            signal.signal(number, ask)
         yield asked
     finally:
         put_back()

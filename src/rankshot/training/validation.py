@@ -60,7 +60,7 @@ class Validator:
 @contextmanager
 def loaded_with(model: nn.Module, state: dict[str, Tensor]) -> Iterator[None]:
     """The model with other weights, for a while; its tensors stay where they are."""
-    before = {name: each.clone() for name, each in model.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     model.load_state_dict(state)
     try:
         yield

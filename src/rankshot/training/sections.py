@@ -1,4 +1,4 @@
-"""The parts of a training run, each with the settings that concern it, typed, with one default each.
+"""The sections of a training config, each with the settings that concern it, typed, with one default each.
 
 Every setting also has a flat name, by which the command line, presets and `TrainConfig.of` call it: its own, unless the
 field tells another one.
@@ -36,12 +36,13 @@ def flat_name(setting: Field[Any]) -> str:
     return str(setting.metadata.get("flat", setting.name))
 
 
-def _check(part: Any) -> None:
+def _check(section: Any) -> None:
     """Every setting against its own type: lists become tuples, as JSON has them and as people type them."""
-    hints = typing.get_type_hints(type(part), include_extras=True)
-    for each in fields(part):
-        if not isinstance(getattr(part, each.name), Choice):
-            object.__setattr__(part, each.name, checked(getattr(part, each.name), hints[each.name], flat_name(each)))
+    hints = typing.get_type_hints(type(section), include_extras=True)
+    for setting in fields(section):
+        value = getattr(section, setting.name)
+        if not isinstance(value, Choice):
+            object.__setattr__(section, setting.name, checked(value, hints[setting.name], flat_name(setting)))
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class NetworkConfig:
     mirror: bool = False
     """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
     frozen: tuple[str, ...] = ()
-    """Parts of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4."""
+    """Layers of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -202,7 +203,7 @@ class RunConfig:
         _check(self)
 
 
-PARTS: Mapping[str, Any] = {
+SECTIONS: Mapping[str, Any] = {
     "data": DataConfig,
     "network": NetworkConfig,
     "optimiser": OptimiserConfig,

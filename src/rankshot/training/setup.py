@@ -1,0 +1,121 @@
+"""Everything that a run needs, made and checked before its first update and before anything is written."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.data.augmentation import random_numbers
+from rankshot.methods import Method
+from rankshot.vectors import NotFinite
+
+from . import run_folder
+from .assembly import Images, Objects, check_apart, images_for, network_and_method, on_device, where_to_train
+from .config import TrainConfig
+from .optimiser import freeze, make_optimiser
+from .state import Average, live_tensors
+from .step import put_back
+from .validation import Validator
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The objects of a run, on the training device.
+
+    images     what is learned from and held out, as `pixels` and `labels` hold it
+    sampler    draws the images of a batch by the number of its update
+    average    the running average of the weights, where there is one
+    tensors    everything that an update changes, by name: a checkpoint is these
+    resumes    whether a checkpoint is there to go on from
+    """
+
+    config: TrainConfig
+    images: Images
+    pixels: Tensor
+    labels: Tensor
+    model: nn.Module
+    method: Method
+    optimiser: torch.optim.Optimizer
+    sampler: Any
+    validator: Validator
+    average: Average | None
+    tensors: dict[str, Tensor]
+    resumes: bool
+
+    def batch(self, update: int) -> tuple[Tensor, Tensor]:
+        """(B,) the images of an update, and (B, RANDOM_NUMBERS) the random numbers of their augmentation."""
+        indices = self.sampler.draw(update)
+        return indices, random_numbers(self.config.data.augment, self.labels[indices], self.config.run.seed, update)
+
+    def averaged_weights(self, update: int) -> dict[str, Tensor] | None:
+        """What is validated and saved in place of the network's own weights; None: those."""
+        return None if self.average is None or update == 0 else self.average.after(update)
+
+
+def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool) -> Setup:
+    """From a config, and the objects that are given in place of its names."""
+    device, precision = where_to_train(config)
+    images = images_for(config, objects)
+    check_apart(config.data.name, folder, config.data.root)
+    resumes = resume and run_folder.has_checkpoint(folder)
+    model, method = _network_and_method(config, folder, images, objects, resumes=resumes)
+    if not method.mixed and config.run.precision == "bfloat16":
+        raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
+    method.precision = precision
+    model, method = model.to(device).train(), method.to(device)
+    freeze(model, config.network.frozen)
+    pixels, labels = on_device(images.train, device)
+    held_out = None if images.held_out is None else on_device(images.held_out, device)[0]
+    optimiser = make_optimiser(config.optimiser, model, method, config.first_learning_rate, device)
+    average = Average(model, config.optimiser.average) if config.optimiser.average else None
+    setup = Setup(
+        config=config,
+        images=images,
+        pixels=pixels,
+        labels=labels,
+        model=model,
+        method=method,
+        optimiser=optimiser,
+        sampler=_sampler(method, labels, config),
+        validator=Validator(config, model, method, images.held_out, held_out),
+        average=average,
+        tensors=live_tensors(model, method, optimiser, average),
+        resumes=resumes,
+    )
+    if not resumes:
+        _try_one_batch(setup)
+    return setup
+
+
+def _network_and_method(
+    config: TrainConfig, folder: Path, images: Images, objects: Objects, *, resumes: bool
+) -> tuple[nn.Module, Method]:
+    if resumes:  # the checkpoint has all weights
+        config = replace(config, network=replace(config.network, init=None))
+    start = folder / run_folder.START
+    return network_and_method(config, images.preprocess, len(images.train.classes), objects, start)
+
+
+def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Any:
+    try:
+        return method.sampler(labels, config.run.seed)
+    except ValueError as error:
+        asked = f"(batch_classes is {config.batch.classes}, batch_size {config.batch.size})"
+        raise ValueError(f"{error} {asked}") from None
+
+
+def _try_one_batch(setup: Setup) -> None:
+    """A mistake in a network or a loss of the user's own is found now."""
+    indices, name = setup.sampler.draw(0), setup.config.method.name
+    with put_back(setup.tensors), suppress(NotFinite):
+        loss, _ = setup.method.learn(setup.model, setup.pixels[indices].float() / 255, setup.labels[indices])
+        shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
+        if shape != ():
+            raise ValueError(f"the loss of {name!r} must be one number, a tensor of shape (), got {shape}")
+        if not loss.requires_grad:
+            raise ValueError(f"the loss of {name!r} has no gradient: it does not depend on the embeddings")
