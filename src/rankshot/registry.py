@@ -100,7 +100,7 @@ class Registry:
         def add(make: Anything) -> Anything:
             part = Part(name, make, file, fixed or {}, about)
             before = self._known().get(name)
-            if before is not None and (not _is_same(before.file, file) or before.make.__qualname__ != make.__qualname__):
+            if before is not None and not _replaces(make, file, before):
                 raise ValueError(f"there is a {self.kind} {name!r} already, in {before.file}")
             _settings(make)  # complains now about a setting without a type
             self._parts[name] = part
@@ -160,6 +160,12 @@ class Registry:
 def _is_same(file: str, other: str) -> bool:
     """Of one file, however it is spelt."""
     return file == other or Path(file).resolve() == Path(other).resolve()
+
+
+def _replaces(make: Callable[..., Any], file: str, before: Part) -> bool:
+    """Whether it is the same definition once more: its file is run again, or its cell of a notebook."""
+    in_notebook = before.make.__module__ == make.__module__ == "__main__"
+    return before.make.__qualname__ == make.__qualname__ and (in_notebook or _is_same(before.file, file))
 
 
 def unknown_setting(name: str, part: Part, registry: Registry) -> str:

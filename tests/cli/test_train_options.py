@@ -68,7 +68,7 @@ def test_help(capsys):
         ("--network conv5", "unknown network 'conv5': did you mean 'conv4'?"),
         ("--momentum 0.9", "the optimiser adam has no setting 'momentum': that is a setting of 'sgd'"),
         ("--preset omniglot-20-way", "map-dlm has no preset 'omniglot-20-way': .*; it is one of maml"),
-        ("--frozen 9", "frozen: the network has no part '9': there is '0', '1', '2', '3', '4'"),
+        ("--frozen 9", "frozen: the network has no layer '9': there is '0', '1', '2', '3', '4'"),
         ("--size 20", "glyphs has no option 'size'"),
         ("--config newer.json", "newer.json: its format 3 is newer than this version of rankshot"),
         ("--load none.py", "there is no file none.py"),

@@ -56,6 +56,19 @@ def test_begun_with_other_weights_it_shows_before_and_after(place, capsys, split
     assert re.search(rf"{told} classes of photos-\w+, 30 episodes a task", out)
 
 
+def test_a_network_that_cannot_be_made_leaves_nothing(place, capsys):
+    """Not even images that are prepared."""
+    class_folders(place / "photos", classes=6, per_class=4)
+    for arguments, message in (
+        ("--size 8", "8"),
+        ("--init conv4-cub --filters 32", "conv4-cub has"),
+        ("--frozen stem", "frozen: the network has no layer 'stem'"),
+    ):
+        assert main(["train", "--data", "photos", *FEW, *arguments.split(), "--out", "run"]) == 1
+        assert message in capsys.readouterr().err
+        assert sorted(path.name for path in place.iterdir()) == ["photos"]
+
+
 def test_images_as_the_first_weights_want_them(place, capsys):
     class_folders(place / "scans", classes=10, per_class=4)
     options = ["--data", "scans", "--init", "conv4-omniglot", "--validate-every", "0", "--device", "cpu"]

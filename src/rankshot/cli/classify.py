@@ -19,7 +19,7 @@ from rankshot.terminal import tallying
 
 from .messages import complain, report_failures
 from .output import answers_to
-from .parsing import Files, parsed, typed
+from .parsing import NO_DEFAULT, Files, parsed, typed
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
@@ -35,7 +35,7 @@ class Options:
     code is 1 then.
     """
 
-    images: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
     """Images, and folders of them."""
     support: Path
     """Folder with a folder of examples for each class; as many as there are. Or one that a classifier was saved in, with

@@ -15,7 +15,7 @@ from rankshot.data import store
 from rankshot.data.cache import root_of
 from rankshot.terminal import counting, say
 
-from .parsing import Files, parsed_one_of
+from .parsing import NO_DEFAULT, Files, parsed_one_of
 
 Root = Annotated[Path | None, tyro.conf.arg(help="Folder of all prepared data. None: RANKSHOT_DATA, or the cache folder.")]
 
@@ -30,7 +30,7 @@ class Prepare:
 
     name: Annotated[str, tyro.conf.Positional]
     """Name or path."""
-    source: Annotated[tuple[Path, ...], tyro.conf.arg(name="from")] = ()
+    source: Annotated[tuple[Path, ...], tyro.conf.arg(name="from", help_behavior_hint="")] = ()
     """Files and folders that a named data set was downloaded to."""
     size: int | None = None
     """Pixels of a side. None: 28 for omniglot, 84 for mini-imagenet and your own, 64 for cub."""
@@ -81,7 +81,7 @@ class List:
 class Verify:
     """Read prepared data byte by byte, and compare it with its checksum."""
 
-    names: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    names: Annotated[tuple[str, ...], tyro.conf.Positional, NO_DEFAULT] = ()
     """Names or paths. None: everything that is prepared."""
     root: Root = None
     load: Files = ()

@@ -18,7 +18,7 @@ from rankshot.training import TrainConfig
 from rankshot.training.fitting import made_ready
 from rankshot.training.run_folder import is_run
 
-from .parsing import Files, parsed
+from .parsing import NO_DEFAULT, Files, parsed
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Options:
     Prints a table, and writes RUN/report.html with curves and pictures, and RUN/evaluation.json.
     """
 
-    runs: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    runs: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
     """Run folders, or weights that come with rankshot, such as conv4-omniglot. The report goes into the first; the others
     stand beside it."""
     load: Files = ()

@@ -19,7 +19,7 @@ from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import say, tallying
 
 from .messages import complain, metadata_of, report_failures
-from .parsing import Files, parsed_one_of
+from .parsing import NO_DEFAULT, Files, parsed_one_of
 
 AT_ONCE = 1024
 Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
@@ -31,12 +31,12 @@ class Add:
     left alone, unless its file has changed, so that the same folder can be added again when it has grown."""
 
     gallery: Where
-    images: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
     """Images, and folders of them."""
     model: str | None = None
     """Network: a run folder, or weights that come with rankshot. None: the gallery's own, or conv4-mini-imagenet if new."""
     load: Files = ()
-    metadata: tuple[str, ...] = ()
+    metadata: Annotated[tuple[str, ...], NO_DEFAULT] = ()
     """Of all these images, as NAME=VALUE each."""
 
     def run(self) -> int:
@@ -91,7 +91,7 @@ class Delete:
     """Take images out of a gallery: all of these, or none where one is unknown."""
 
     gallery: Where
-    ids: Annotated[tuple[str, ...], tyro.conf.Positional]
+    ids: Annotated[tuple[str, ...], tyro.conf.Positional, NO_DEFAULT]
     """Ids, which are paths where `add` gave them; also as `rankshot search --json` tells them."""
     load: Files = ()
 

@@ -5,19 +5,46 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from types import NoneType
+from typing import Annotated, Any, TypeVar, Union, get_args
 
 import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from rankshot.registry import load_files
 
 from .streams import escaped
 
 Options = TypeVar("Options")
+NO_DEFAULT = tyro.conf.arg(help_behavior_hint="")  # for options whose help would end with an empty "(default: )"
 Files = Annotated[
     tuple[Path, ...],
-    tyro.conf.arg(help="Python files of your own, run first: they register networks, losses and more (docs/extending.md)."),
+    tyro.conf.arg(
+        help="Python files of your own, run first: they register networks, losses and more (docs/extending.md).",
+        help_behavior_hint="",
+    ),
 ]
+RULES = ConstructorRegistry()
+
+
+@RULES.primitive_rule
+def optional(kind: PrimitiveTypeInfo) -> Any:
+    """X | None is shown as X: that it may be None, too, its help says in words."""
+    inside = get_args(kind.type)
+    if NoneType not in inside:
+        return None
+    others: Any = Union[tuple(option for option in inside if option is not NoneType)]  # noqa: UP007
+    spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(others, kind.markers))
+    if not isinstance(spec, PrimitiveConstructorSpec):
+        return spec
+    return PrimitiveConstructorSpec(
+        nargs=spec.nargs,
+        metavar=spec.metavar,
+        instance_from_str=lambda texts: None if texts == ["None"] else spec.instance_from_str(texts),
+        is_instance=lambda value: value is None or spec.is_instance(value),
+        str_from_instance=lambda value: ["None"] if value is None else spec.str_from_instance(value),
+        choices=None if spec.choices is None else (*spec.choices, "None"),
+    )
 
 
 def parsed(kind: Callable[..., Options], arguments: Sequence[str], command: str) -> Options:
@@ -32,21 +59,23 @@ def parsed(kind: Callable[..., Options], arguments: Sequence[str], command: str)
 def parsed_as(kind: Callable[..., Options], arguments: Sequence[str], command: str) -> Options:
     """The same, where the files are loaded already."""
     with escaped(colours="\\" not in repr(arguments)):
-        return tyro.cli(kind, args=list(arguments), prog=f"rankshot {command}")
+        return tyro.cli(kind, args=list(arguments), prog=f"rankshot {command}", registry=RULES)
 
 
 def parsed_one_of(kinds: Mapping[str, Callable[..., Any]], arguments: Sequence[str], command: str) -> Any:
     """The same, where a command has several within it."""
     load_files(peeked(arguments).load)
     with escaped(colours="\\" not in repr(arguments)):
-        return tyro.extras.subcommand_cli_from_dict(dict(kinds), args=list(arguments), prog=f"rankshot {command}")
+        return tyro.extras.subcommand_cli_from_dict(
+            dict(kinds), args=list(arguments), prog=f"rankshot {command}", registry=RULES
+        )
 
 
 def peeked(arguments: Sequence[str]) -> argparse.Namespace:
     """The few options that decide which others there are."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--load", type=Path, nargs="*", action="extend", default=[])
-    parser.add_argument("--out", "--run", type=Path, dest="out")
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--config", type=Path)
     parser.add_argument("--method")
     parser.add_argument("--network")

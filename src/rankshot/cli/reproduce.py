@@ -24,7 +24,7 @@ from rankshot.reproduce.tables import all_tables
 from rankshot.reproduce.trials import trials
 from rankshot.terminal import counting, say
 
-from .parsing import parsed
+from .parsing import NO_DEFAULT, parsed
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Options:
     again while that is there; stopped in the middle, it goes on where it was. Then: rankshot reproduce --tables
     """
 
-    data: Annotated[tuple[str, ...], tyro.conf.Positional] = ()
+    data: Annotated[tuple[str, ...], tyro.conf.Positional, NO_DEFAULT] = ()
     """Data sets whose runs to perform."""
     tables: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Write tables.md and figures/ from the json files that are there."""

@@ -17,20 +17,20 @@ from rankshot.gallery.store import Hit
 from rankshot.terminal import json_line, say
 
 from .messages import metadata_of
-from .parsing import Files, parsed
+from .parsing import NO_DEFAULT, Files, parsed
 
 
 @dataclass(frozen=True)
 class Options:
     """Find in a gallery what is most like an image, or like all of several."""
 
-    queries: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    queries: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
     """One image, or several: what is like all of these."""
     gallery: str
     """Folder, NAME.db or http://host:19530/NAME of the gallery (see: rankshot gallery add)."""
     k: Annotated[int, tyro.conf.arg(aliases=["-k"])] = 10
     """How many to find."""
-    where: tuple[str, ...] = ()
+    where: Annotated[tuple[str, ...], NO_DEFAULT] = ()
     """Metadata that a hit must have, as NAME=VALUE each."""
     model: str | None = None
     """The network that the gallery was made with, where it has moved."""

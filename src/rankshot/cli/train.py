@@ -21,12 +21,13 @@ from rankshot.training.run_folder import is_run
 from rankshot.training.stopping import Interrupted
 
 from .parsing import parsed_as, peeked
-from .train_options import check_whose, given_in, options_for
+from .train_options import by_new_names, check_whose, given_in, options_for
 
 EPISODES = 300  # of the comparison with the weights that training began with
 
 
 def main(arguments: Sequence[str]) -> int:
+    arguments = by_new_names(arguments)
     peek = peeked(arguments)
     load_files(peek.load)
     start = starting_from(peek)

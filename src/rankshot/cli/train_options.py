@@ -22,9 +22,10 @@ from rankshot.training.sections import SECTIONS, flat_name
 
 from .parsing import Files, typed
 
-# Options that are called otherwise than their setting, whose own name stays an alias: torchrun, in front of a command,
-# would take it for the beginning of an option of its own (--signals-to-handle).
+# Options that are called otherwise than their setting: torchrun, in front of a command, would take --sign for the
+# beginning of an option of its own (--signals-to-handle).
 CALLED = {"sign": "update-sign"}
+FORMER_NAMES = {"--run": "--out", "--sign": "--update-sign"}  # they work on
 GROUPS = ("data", "network", "method", "batch", "optimiser", "validation", "run")
 
 
@@ -35,7 +36,7 @@ class Options:
     The run folder holds the settings, the best network, what was measured, and a checkpoint. Then: rankshot evaluate RUN
     """
 
-    out: Annotated[Path | None, tyro.conf.arg(aliases=["--run"])] = None
+    out: Path | None = None
     """Folder to make for this run. None: runs/DATA-METHOD, with a number where that exists."""
     resume: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Go on with the run in --out exactly where its last checkpoint stands; start it where there is none yet."""
@@ -74,9 +75,8 @@ def _group(name: str, settings: Mapping[str, tuple[Any, str]], values: Mapping[s
     """Only those that are typed come back."""
     annotated: dict[str, Any] = {}
     for setting, (hint, doc) in settings.items():
-        other: dict[str, Any] = {"name": CALLED[setting], "aliases": [f"--{setting}"]} if setting in CALLED else {}
         text = f"{doc} (default: {_shown(values[setting])})"
-        annotated[setting] = Annotated[hint, tyro.conf.arg(help=text, help_behavior_hint="", **other)]
+        annotated[setting] = Annotated[hint, tyro.conf.arg(help=text, help_behavior_hint="", name=CALLED.get(setting))]
     return TypedDict(name.capitalize(), annotated, total=False)  # type: ignore[operator]
 
 
@@ -109,9 +109,19 @@ def docs_of(kind: type) -> dict[str, str]:
     return found
 
 
+def by_new_names(arguments: Sequence[str]) -> list[str]:
+    """What was typed, with the options of earlier versions as they are called now.
+
+    >>> by_new_names(["--run=here", "--sign", "-1"])
+    ['--out=here', '--update-sign', '-1']
+    """
+    parted = (argument.partition("=") for argument in arguments)
+    return ["".join((FORMER_NAMES.get(option, option), *value)) for option, *value in parted]
+
+
 def check_whose(arguments: Sequence[str], start: TrainConfig) -> None:
     """An option that only another method or network has is told by whose it is."""
-    known = {*start.flat(), *(option.name for option in fields(Options)), "run", "help"}
+    known = {*start.flat(), *(option.name for option in fields(Options)), "help"}
     known |= {option.replace("-", "_") for option in CALLED.values()}
     for option in sorted(typed(arguments)):
         name = option.removeprefix("--").replace("-", "_")

@@ -19,7 +19,9 @@ from rankshot.models.pretrained import CONFIG, described_in, folder_with_network
 from rankshot.preprocess import Preprocess
 from rankshot.terminal import counting, say
 
+from .assembly import Objects, network_and_method
 from .config import TrainConfig
+from .optimiser import freeze
 
 USUAL = Preprocess(3, SIZE, SIZE)
 Tell = Callable[[str], None]
@@ -44,7 +46,9 @@ def fitted(config: TrainConfig, given: Container[str], tell: Tell = say) -> Trai
     """A config with what its images, its network and its first weights say, but for the settings that are given."""
     if "mirror" not in given:
         config = with_mirror_of_its_start(config, given, tell)
-    config = with_images_ready(config, wanted_by(config), config.network.init or config.network.architecture.name, tell)
+    wanted = wanted_by(config)
+    try_to_build(config, of_size(wanted, config.data.size) or USUAL)
+    config = with_images_ready(config, wanted, config.network.init or config.network.architecture.name, tell)
     return config if is_name(config.data.name) else with_batches_that_fit(config, given, tell)
 
 
@@ -60,6 +64,14 @@ def with_mirror_of_its_start(config: TrainConfig, given: Container[str], tell: T
         return config
     tell(f"with mirror images, as {init} was trained: --no-mirror declines")
     return config.changed(mirror=True, augment=tuple(dict.fromkeys([*config.data.augment, "flip"])))
+
+
+def try_to_build(config: TrainConfig, preprocess: Preprocess) -> None:
+    """A network that cannot be made, for a size that it does not take, is refused before any image is prepared."""
+    is_own = own_source(config.data.name, config.data.root) is not None
+    if is_own and not config.network.architecture.is_object and not config.method.is_object:
+        model, _ = network_and_method(config, preprocess, config.batch.classes, Objects(), None)
+        freeze(model, config.network.frozen)
 
 
 def wanted_by(config: TrainConfig) -> Preprocess | None:
