@@ -60,7 +60,10 @@ def prepare_some(source: Path, per_class: int) -> dict[str, float]:
     """mini-ImageNet from its zips, up to `per_class` images of each class; and the loading after that."""
     trees = [open_tree(path) for path in sorted((source / "mini-imagenet").glob("*.zip"))]
     listing = mini_imagenet.listing(trees)
-    listing = replace(listing, classes=[replace(each, pictures=each.pictures[:per_class]) for each in listing.classes])
+    listing = replace(
+        listing,
+        classes=[replace(class_listing, pictures=class_listing.pictures[:per_class]) for class_listing in listing.classes],
+    )
     with tempfile.TemporaryDirectory() as root:
         peak = Peak()
         peak.start()
@@ -101,7 +104,7 @@ def drafts(source: Path) -> dict[str, float]:
             decode(content, Preprocess(3, 84, 84))
 
     seconds = interleaved({"plain": plain, "ours": ours}, rounds=11)
-    per_image = {f"{name}_ms": 1e3 * each / len(photographs) for name, each in seconds.items()}
+    per_image = {f"{name}_ms": 1e3 * total / len(photographs) for name, total in seconds.items()}
     return {"photographs": len(photographs), **per_image, "ratio": seconds["plain"] / seconds["ours"]}
 
 

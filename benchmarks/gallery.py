@@ -45,13 +45,13 @@ def embedding(folder: Path) -> dict[str, Any]:
     ready = torch.rand(IMAGES, *embedder.preprocess.shape)
 
     def bare() -> None:
-        for some in ready.split(64):
-            embed(embedder.network, some)
+        for chunk in ready.split(64):
+            embed(embedder.network, chunk)
 
     seconds = interleaved({"bare": bare, "files": lambda: embedder(paths)}, ROUNDS)
     return {
         "images": IMAGES,
-        "images_a_second": {name: IMAGES / each for name, each in seconds.items()},
+        "images_a_second": {name: IMAGES / taken for name, taken in seconds.items()},
         "of_the_bare_network": seconds["bare"] / seconds["files"],
     }
 
@@ -70,7 +70,7 @@ def gallery(folder: Path) -> dict[str, Any]:
     filtered = interleaved(
         {
             "sql": lambda: opened.search(vectors[0], 10, {"colour": "red"}),
-            "function": lambda: opened.search(vectors[0], 10, lambda told: told["colour"] == "red"),
+            "function": lambda: opened.search(vectors[0], 10, lambda metadata: metadata["colour"] == "red"),
         },
         ROUNDS,
     )
@@ -83,7 +83,7 @@ def gallery(folder: Path) -> dict[str, Any]:
         "first_search_seconds": first,
         "search_ms_a_query": 1000 * statistics.median(searching) / QUERIES,
         # A function of the metadata is what every filter was: JSON is decoded for every row.
-        "filtered_ms": {name: 1000 * each for name, each in filtered.items()},
+        "filtered_ms": {name: 1000 * taken for name, taken in filtered.items()},
         "sql_is_faster_by": filtered["function"] / filtered["sql"],
     }
 

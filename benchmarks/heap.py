@@ -40,13 +40,16 @@ def measured() -> dict[str, float]:
 
 
 def main() -> None:
-    found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    rounds: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     for _ in range(ROUNDS):
-        for way, each in found.items():
-            each.append(json.loads(in_a_process("benchmarks.heap", way)))
-            print(way, each[-1], flush=True)
-    medians = {way: {name: statistics.median(one[name] for one in each) for name in each[0]} for way, each in found.items()}
-    results = {**circumstances(SEED), "all": found, **medians}
+        for way, measured in rounds.items():
+            measured.append(json.loads(in_a_process("benchmarks.heap", way)))
+            print(way, measured[-1], flush=True)
+    medians = {
+        way: {name: statistics.median(one[name] for one in measured) for name in measured[0]}
+        for way, measured in rounds.items()
+    }
+    results = {**circumstances(SEED), "all": rounds, **medians}
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "heap.json").write_text(json.dumps(results, indent=1) + "\n")
 

@@ -28,7 +28,7 @@ def interleaved(contenders: dict[str, Callable[[], object]], rounds: int, turn: 
     for _ in range(rounds):
         for name, run in contenders.items():
             seconds[name].append(_seconds(run, repeats[name]))
-    return {name: statistics.median(each) for name, each in seconds.items()}
+    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def _seconds(run: Callable[[], object], repeats: int) -> float:

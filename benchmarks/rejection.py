@@ -67,8 +67,8 @@ def curve(embedder: Embedder, images: ImageSet, shot: int) -> dict[str, Any]:
         every_known.append(known)
         every_stranger.append(strangers)
         for at, rate in enumerate(RATES):
-            found = calibrated(support, taught, WAY - 1, rate)
-            threshold = found.threshold if found else embedder.one_shot.threshold(rate)  # type: ignore[union-attr]
+            rejection = calibrated(support, taught, WAY - 1, rate)
+            threshold = rejection.threshold if rejection else embedder.one_shot.threshold(rate)  # type: ignore[union-attr]
             turned_away[at] += (known < threshold).double().mean() / len(episodes)
             caught[at] += (strangers < threshold).double().mean() / len(episodes)
     known = torch.cat(every_known).sort().values  # one threshold for all episodes, that turns away just so many

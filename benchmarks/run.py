@@ -27,9 +27,9 @@ SEED = 0
 def inference(regime: str, size: int = 128) -> dict[str, float]:
     """Loss-augmented inference of a whole batch, against one cell at a time."""
     embeddings, labels = batch(size, regime, SEED)
-    unit = torch.nn.functional.normalize(embeddings, dim=-1)
+    normalised = torch.nn.functional.normalize(embeddings, dim=-1)
     relevance, valid = ranking.relevance_of(labels)
-    scores = unit @ unit.T
+    scores = normalised @ normalised.T
     arrays = scores.numpy(), relevance.numpy(), valid.numpy()
     cells = int((relevance.sum(-1) * (valid & ~relevance).sum(-1)).sum())
 
@@ -73,7 +73,7 @@ def peers(regime: str, size: int, rounds: int) -> dict[str, float]:
     ours = seconds["RankingLoss"]
     return {
         "size": size,
-        **{f"{name}_ms": each * 1e3 for name, each in seconds.items()},
+        **{f"{name}_ms": taken * 1e3 for name, taken in seconds.items()},
         "SmoothAPLoss_ratio": seconds["SmoothAPLoss"] / ours,
         "FastAPLoss_ratio": seconds["FastAPLoss"] / ours,
     }
@@ -105,7 +105,7 @@ def growth(regime: str) -> dict[str, object]:
     sizes = (512, 1024, 2048, 4096)
     seconds = interleaved({str(size): step_of(RankingLoss(), size, regime) for size in sizes}, rounds=5)
     exponent = math.log(seconds["4096"] / seconds["512"]) / math.log(4096 / 512)
-    return {"ms": {size: each * 1e3 for size, each in seconds.items()}, "exponent": exponent}
+    return {"ms": {size: taken * 1e3 for size, taken in seconds.items()}, "exponent": exponent}
 
 
 def memory(regime: str, size: int) -> dict[str, float]:

@@ -44,7 +44,7 @@ def main() -> None:
                 rates[method].append(UPDATES / seconds_of(replace(config, updates=UPDATES))[1])
         results[name] = {
             "whole_run": {"updates": whole.updates, "seconds": seconds, "training_seconds": training},
-            "updates_per_second": {method: statistics.median(each) for method, each in rates.items()},
+            "updates_per_second": {method: statistics.median(rounds) for method, rounds in rates.items()},
             "all": rates,
         }
         print(json.dumps({name: results[name]}, indent=1), flush=True)

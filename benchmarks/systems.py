@@ -35,7 +35,7 @@ def main() -> None:
     results = circumstances(SEED) | {
         "updates": updates,
         "images": {name: config.batch.size for name, config in configs.items()},
-        "seconds_an_update": {name: statistics.median(each) for name, each in seconds.items()},
+        "seconds_an_update": {name: statistics.median(rounds) for name, rounds in seconds.items()},
         "all": seconds,
     }
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -116,10 +116,11 @@ def headlines(results: dict[str, Any]) -> str:
 
 def training() -> str:
     """The loop and the evaluator, on every machine that they were measured on."""
-    found = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("training*.json"))]
-    where = [r["processor"] if "+cu" in r["torch"] else f"{r['processor']}, {r['threads']} threads" for r in found]
-    told = "; ".join(
-        f"{name}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}" for name, r in zip(where, found, strict=True)
+    results = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("training*.json"))]
+    where = [r["processor"] if "+cu" in r["torch"] else f"{r['processor']}, {r['threads']} threads" for r in results]
+    circumstances = "; ".join(
+        f"{name}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+        for name, r in zip(where, results, strict=True)
     )
     loops = [
         [
@@ -129,15 +130,15 @@ def training() -> str:
             f"**{100 * x['share']:.0f} %**",
             ", ".join(f"{100 * a / b:.0f}" for a, b in zip(x["all"]["loop"], x["all"]["bare"], strict=True)),
         ]
-        for name, x in zip(where, (r["loop"] for r in found), strict=True)
+        for name, x in zip(where, (r["loop"] for r in results), strict=True)
     ]
     evaluations = [
         [name, f"{x['embedding_s']:.1f} s", f"{x['episodes_s']:.1f} s", f"{x['anew_s']:.0f} s", f"**{x['ratio']:.0f}x**"]
-        for name, x in zip(where, (r["evaluation"] for r in found), strict=True)
+        for name, x in zip(where, (r["evaluation"] for r in results), strict=True)
     ]
     return "\n\n".join(
         [
-            f"Measured on {told}.",
+            f"Measured on {circumstances}.",
             "**The loop**, updates a second of Conv4 with mAP-DLM on 128 images of 28x28, validation aside",
             table(["", "bare step", "`train`", "share: median of five rounds", "each round"], loops),
             "**The evaluator**, six tasks with 1,000 episodes each",
@@ -148,21 +149,21 @@ def training() -> str:
 
 def heap() -> str:
     """Training on a CPU with freed memory given back, and kept."""
-    found = json.loads((FOLDER / "heap.json").read_text())
-    plain, kept = found["given_back"], found["kept"]
+    results = json.loads((FOLDER / "heap.json").read_text())
+    plain, kept = results["given_back"], results["kept"]
     rows = [
         [
             name,
-            f"{1000 * each['seconds_an_update']:.0f} ms",
-            f"{each['faults_an_update']:,.0f}",
-            f"{each['peak_bytes'] / 2**20:.0f} MiB",
+            f"{1000 * measured['seconds_an_update']:.0f} ms",
+            f"{measured['faults_an_update']:,.0f}",
+            f"{measured['peak_bytes'] / 2**20:.0f} MiB",
         ]
-        for name, each in (("given back at once", plain), ("kept", kept))
+        for name, measured in (("given back at once", plain), ("kept", kept))
     ]
-    where = f"{found['processor']}, {found['threads']} threads, torch {found['torch']}, {found['date']}"
+    where = f"{results['processor']}, {results['threads']} threads, torch {results['torch']}, {results['date']}"
     return "\n\n".join(
         [
-            f"`python -m benchmarks.heap`, measured on {where}, commit {found['commit'][:10]}: "
+            f"`python -m benchmarks.heap`, measured on {where}, commit {results['commit'][:10]}: "
             f"**{plain['seconds_an_update'] / kept['seconds_an_update']:.2f}x**.",
             table(["what an update frees is", "an update", "pages from the system", "most memory at once"], rows),
         ]
@@ -185,8 +186,8 @@ def quickstart() -> str:
     ]
     seconds = sum(r["training_seconds"].values())
     where = f"{r['processor']}, {r['threads']} threads"
-    told = f"{r['episodes']:,} episodes a task; {seconds:.0f} s of training together on {where}, {r['date']}."
-    return f"{table(['accuracy, or mAP of retrieval, %', *r['columns']], rows)}\n\n{told}"
+    note = f"{r['episodes']:,} episodes a task; {seconds:.0f} s of training together on {where}, {r['date']}."
+    return f"{table(['accuracy, or mAP of retrieval, %', *r['columns']], rows)}\n\n{note}"
 
 
 def data() -> str:
@@ -222,13 +223,13 @@ def speed() -> str:
         return "Not measured yet."
     r = json.loads(path.read_text())
     rows, whole = [], []
-    for name, told in (("omniglot", "Omniglot, 28x28"), ("mini-imagenet", "mini-ImageNet, 84x84")):
+    for name, title in (("omniglot", "Omniglot, 28x28"), ("mini-imagenet", "mini-ImageNet, 84x84")):
         rates = r[name]["updates_per_second"]
         ours = rates["map-dlm"]
-        others = [f"{each:.0f} ({each / ours:.2f}x)" for method, each in rates.items() if method != "map-dlm"]
-        rows.append([told, f"{ours:.0f}", *others])
+        others = [f"{rate:.0f} ({rate / ours:.2f}x)" for method, rate in rates.items() if method != "map-dlm"]
+        rows.append([title, f"{ours:.0f}", *others])
         run = r[name]["whole_run"]
-        whole.append(f"{told}: {run['updates']:,} updates of mAP-DLM in **{run['seconds']:.0f} s**")
+        whole.append(f"{title}: {run['updates']:,} updates of mAP-DLM in **{run['seconds']:.0f} s**")
     methods = list(r["omniglot"]["updates_per_second"])
     rounds = len(r["omniglot"]["all"]["map-dlm"])
     return "\n\n".join(
@@ -267,76 +268,76 @@ def rejection() -> str:
     where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     rows = []
     for model in (name for name in r if name.startswith("conv4-")):
-        for shot, found in r[model].items():
+        for shot, shares in r[model].items():
             for name, key in (("known images turned away", "turned_away"), ("strangers caught", "caught")):
-                rows.append([f"`{model}`", f"{shot}: {name}", *(f"{100 * each:.1f} %" for each in found[key])])
-    told = f"{r['episodes']:,} episodes of {r['way']} test classes, one of them without an example. Measured on {where}."
-    return f"{told}\n\n{table(['', '`reject`', *map(str, r['asked'])], rows)}"
+                rows.append([f"`{model}`", f"{shot}: {name}", *(f"{100 * share:.1f} %" for share in shares[key])])
+    note = f"{r['episodes']:,} episodes of {r['way']} test classes, one of them without an example. Measured on {where}."
+    return f"{note}\n\n{table(['', '`reject`', *map(str, r['asked'])], rows)}"
 
 
 def ready() -> str:
     """The weights that come with the package, as their cards have them."""
-    found = {name: json.loads((SHIPPED / name / "evaluation.json").read_text()) for name in shipped()}
+    evaluations = {name: json.loads((SHIPPED / name / "evaluation.json").read_text()) for name in shipped()}
     tasks = ["1-shot 5-way", "1-shot 20-way", "5-shot 20-way", "retrieval 20-way"]
     rows = [
         [
             f"`{name}`",
             *(f"{100 * r['tasks'][task]['mean']:.1f} ± {100 * r['tasks'][task]['interval']:.1f}" for task in tasks),
         ]
-        for name, r in found.items()
+        for name, r in evaluations.items()
     ]
-    episodes = " or ".join(sorted({f"{r['episodes']:,}" for r in found.values()}))
-    told = f"On its test classes, in %: {episodes} episodes a task, batch norm by running averages."
-    return f"{table(['', *tasks], rows)}\n\n{told}"
+    episodes = " or ".join(sorted({f"{r['episodes']:,}" for r in evaluations.values()}))
+    note = f"On its test classes, in %: {episodes} episodes a task, batch norm by running averages."
+    return f"{table(['', *tasks], rows)}\n\n{note}"
 
 
 def paper() -> str:
     """The tables of the README: every data set that has rows, by the norm that validation classes chose, or the paper's."""
-    found = (main_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch") for name in BENCHMARKS)
-    return "\n\n".join(each for each in found if each)
+    tables = (main_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch") for name in BENCHMARKS)
+    return "\n\n".join(text for text in tables if text)
 
 
 def of_systems(name: str) -> str:
     """All systems on one data set, by the norm that validation classes chose."""
-    found = systems_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch")
-    return found or "Not measured yet."
+    text = systems_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch")
+    return text or "Not measured yet."
 
 
 def cost_of_systems() -> str:
     """Seconds of an update, relative to mAP-DLM, wherever that was measured."""
-    found = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("systems-*.json"))]
-    if not found:
+    results = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("systems-*.json"))]
+    if not results:
         return "Not measured yet."
     rows = []
     for method, title in TITLES.items():
-        ratios = [r["seconds_an_update"][method] / r["seconds_an_update"]["map-dlm"] for r in found]
-        rows.append([title, str(found[0]["images"][method]), *(f"{each:.2f}x" for each in ratios)])
-    told = "; ".join(
+        ratios = [r["seconds_an_update"][method] / r["seconds_an_update"]["map-dlm"] for r in results]
+        rows.append([title, str(results[0]["images"][method]), *(f"{ratio:.2f}x" for ratio in ratios)])
+    circumstances = "; ".join(
         f"{r['processor']}{'' if 'NVIDIA' in r['processor'] else ', ' + str(r['threads']) + ' threads'}, "
         f"{r['date']}, commit {r['commit'][:10]}, where {len(r['all']['map-dlm'])} rounds of mAP-DLM took "
         f"{1000 * min(r['all']['map-dlm']):.2f} to {1000 * max(r['all']['map-dlm']):.2f} ms an update"
-        for r in found
+        for r in results
     )
-    head = ["", "images", *(r["processor"] for r in found)]
+    head = ["", "images", *(r["processor"] for r in results)]
     return (
         "`python -m benchmarks.systems`: glyphs, 28x28, each system with the batch that it takes by default, in turns; "
-        f"medians. Measured on {told}.\n\n{table(head, rows)}"
+        f"medians. Measured on {circumstances}.\n\n{table(head, rows)}"
     )
 
 
 def cost_of_adaptation() -> str:
     """An update of MAML, by how the derivatives of its layers are computed."""
-    rows, told = [], []
+    rows, circumstances = [], []
     for path in sorted(FOLDER.glob("adaptation-*.json")):
         r = json.loads(path.read_text())
-        told.append(f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
-        for name, found in r.items():
-            if isinstance(found, dict):
-                derived, written = (1000 * found["seconds_an_update"][way] for way in ("as_torch_derives", "written_out"))
+        circumstances.append(f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
+        for name, result in r.items():
+            if isinstance(result, dict):
+                derived, written = (1000 * result["seconds_an_update"][way] for way in ("as_torch_derives", "written_out"))
                 where = f"{name}, {r['processor']}"
                 rows.append([where, f"{derived:.1f} ms", f"{written:.1f} ms", f"**{derived / written:.2f}x**"])
-    told_at = f"`python -m benchmarks.adaptation`, measured on {'; '.join(told)}."
-    return f"{told_at}\n\n{table(['batches of', 'as torch derives them', 'written out', 'ratio'], rows)}"
+    note = f"`python -m benchmarks.adaptation`, measured on {'; '.join(circumstances)}."
+    return f"{note}\n\n{table(['batches of', 'as torch derives them', 'written out', 'ratio'], rows)}"
 
 
 def options_of_systems() -> str:
@@ -344,7 +345,8 @@ def options_of_systems() -> str:
     rows = [
         [
             f"`{name}`",
-            ", ".join(f"`--{each.replace('_', '-')} {value}`" for each, value in METHODS[name].defaults.items()) or "–",
+            ", ".join(f"`--{setting.replace('_', '-')} {value}`" for setting, value in METHODS[name].defaults.items())
+            or "–",
             ", ".join(f"`{preset}`" for preset in presets_of(name)),
         ]
         for name in TITLES
@@ -383,13 +385,13 @@ PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("benchm
 def filled(page: Path) -> str:
     """The text of a page with its figures replaced by the last ones measured."""
 
-    def fresh(found: re.Match[str]) -> str:
-        name = found.group(1)
+    def fresh(match: re.Match[str]) -> str:
+        name = match.group(1)
         return f"<!-- {name}: from here -->\n\n{SECTIONS[name]()}\n\n<!-- {name}: to here -->"
 
     return SECTION.sub(fresh, page.read_text())
 
 
 if __name__ == "__main__":
-    for each in PAGES:
-        each.write_text(filled(each))
+    for page in PAGES:
+        page.write_text(filled(page))

@@ -88,9 +88,9 @@ def loop(updates: int) -> dict[str, object]:
         turns = Turns(bare_step(config))
         with tempfile.TemporaryDirectory() as folder:
             train(config, Path(folder) / "run", progress=turns)
-        for name, each in turns.seconds.items():
-            speeds[name].append(turns.updates / each)
-    medians = {name: statistics.median(each) for name, each in speeds.items()}
+        for name, taken in turns.seconds.items():
+            speeds[name].append(turns.updates / taken)
+    medians = {name: statistics.median(rounds) for name, rounds in speeds.items()}
     return {
         "config": asdict(config),
         "all": speeds,
@@ -120,7 +120,7 @@ def evaluator() -> dict[str, object]:
         start = time.perf_counter()
         fewshot.evaluate(model, images, tasks, ANEW, SEED, batch_norm="batch")
         rows["anew"].append((time.perf_counter() - start) * EPISODES / ANEW)
-    medians = {name: statistics.median(each) for name, each in rows.items()}
+    medians = {name: statistics.median(rounds) for name, rounds in rows.items()}
     return {
         "tasks": [str(task) for task in tasks],
         "episodes": EPISODES,

@@ -19,13 +19,13 @@ NAMES = (
 
 def entries(chance: random.Random) -> dict[str, bytes]:
     """A good data set: six classes with two images each."""
-    found = {}
+    files = {}
     for label in range(6):
         for number in range(2):
             file = io.BytesIO()
             picture(label, number, 8).save(file, "PNG")
-            found[f"c{label}/{number}.png"] = file.getvalue()
-    return found
+            files[f"c{label}/{number}.png"] = file.getvalue()
+    return files
 
 
 def hostile_name(chance: random.Random, canary: str) -> str:

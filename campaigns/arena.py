@@ -35,8 +35,8 @@ class Arena:
     def restore(self) -> None:
         """As on the first day."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        for each in (self.work, self.canary / "empty", self.home / ".config", self.bin, self.notes):
-            each.mkdir(parents=True)
+        for folder in (self.work, self.canary / "empty", self.home / ".config", self.bin, self.notes):
+            folder.mkdir(parents=True)
         (self.home / ".bashrc").write_text(f"# {TOKEN}\n")
         (self.canary / "secret.txt").write_text(f"{TOKEN}\n")
         (self.canary / "config.json").write_text(f'{{"{TOKEN}": 1}}\n')
@@ -52,9 +52,9 @@ class Arena:
 
     def clear(self) -> None:
         """Nothing of the input before."""
-        for each in (self.work, self.notes):
-            shutil.rmtree(each, ignore_errors=True)
-            each.mkdir()
+        for folder in (self.work, self.notes):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
 
     def touched(self) -> list[str]:
         """What has changed outside of `work`; put right for the next input."""
@@ -75,7 +75,7 @@ class Arena:
 
     def _seen(self) -> dict[str, tuple[int, int, str]]:
         """Every file outside: its mode, its time, what it holds."""
-        found = {}
+        seen = {}
         for top in (self.canary, self.home, self.bin):
             for folder, folders, files in os.walk(top):
                 for name in (*folders, *files):
@@ -83,16 +83,16 @@ class Arena:
                     status = os.lstat(path)
                     plain = stat.S_ISREG(status.st_mode)
                     content = hashlib.sha256(Path(path).read_bytes()).hexdigest() if plain else ""
-                    found[os.path.relpath(path, self.folder)] = (
+                    seen[os.path.relpath(path, self.folder)] = (
                         status.st_mode,
                         status.st_mtime_ns if plain else 0,
                         content,
                     )
-        return found
+        return seen
 
 
 def room() -> Path:
     """A new folder for arenas: in memory where that can be, so that no disk is waited for."""
     memory = Path("/dev/shm")
-    place = memory if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**31 else None
-    return Path(tempfile.mkdtemp(prefix="rankshot-campaign-", dir=place))
+    parent = memory if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**31 else None
+    return Path(tempfile.mkdtemp(prefix="rankshot-campaign-", dir=parent))

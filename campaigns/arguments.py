@@ -17,7 +17,7 @@ Try = tuple[str, Callable[[], object]]  # a call in words, and the call
 METRICS: tuple[Any, ...] = (
     *"ap ndcg auc rr precision@1 precision@3 precision@0 precision@x AP".split(), "", None, 7, "precision@" + "9" * 30,
 )  # fmt: skip
-DTYPES = tuple(getattr(torch, each) for each in "float32 float64 float16 bfloat16 int64 bool uint8 complex64".split())
+DTYPES = tuple(getattr(torch, name) for name in "float32 float64 float16 bfloat16 int64 bool uint8 complex64".split())
 PLACES = (
     *"run classifier gallery missing . pictures run/config.json conv4-omniglot /dev/zero".split(), "", "a\x00b", "x" * 5000,
 )  # fmt: skip
@@ -68,7 +68,7 @@ def labels(chance: random.Random, count: int) -> Any:
     )
 
 
-def told(value: Any) -> str:
+def described(value: Any) -> str:
     if isinstance(value, torch.Tensor):
         return f"tensor({tuple(value.shape)}, {value.dtype})"
     return f"array({value.shape}, {value.dtype})" if isinstance(value, np.ndarray) else repr(value)[:200]
@@ -90,5 +90,5 @@ def image(chance: random.Random) -> Any:
 
 def named(function: Any, *arguments: Any, **named: Any) -> Try:
     name = getattr(function, "__qualname__", str(function))
-    shown = ", ".join([*map(told, arguments), *(f"{key}={told(each)}" for key, each in named.items())])
+    shown = ", ".join([*map(described, arguments), *(f"{key}={described(value)}" for key, value in named.items())])
     return f"{name}({shown})", lambda: function(*arguments, **named)

@@ -19,12 +19,12 @@ def network(chance: random.Random) -> Try:
     if chance.random() < 0.4:
         return named(rankshot.from_pretrained, chance.choice((*PLACES, None, 7, "begun")))
     sides = small(chance), chance.choice((1, 2, 4, 0, -1, None, "x", 2.5))
-    wanted = chance.choice((None, Preprocess(3, 16, 16), Preprocess(1, 2, 3), (3, 16, 16), "abc"))
+    preprocess = chance.choice((None, Preprocess(3, 16, 16), Preprocess(1, 2, 3), (3, 16, 16), "abc"))
     place = chance.choice((*PLACES, "new"))
     if isinstance(sides[0], int) and sides[0] > 1000:
         sides = 3, sides[1]
-    save: Any = lambda: save_pretrained(Conv4(*sides), place, wanted)  # type: ignore[arg-type]  # noqa: E731
-    return f"save_pretrained(Conv4{sides}, {place[:50]!r}, {wanted!r})", save
+    save: Any = lambda: save_pretrained(Conv4(*sides), place, preprocess)  # type: ignore[arg-type]  # noqa: E731
+    return f"save_pretrained(Conv4{sides}, {place[:50]!r}, {preprocess!r})", save
 
 
 def loaded(chance: random.Random) -> Try:
@@ -32,8 +32,8 @@ def loaded(chance: random.Random) -> Try:
 
     name = chance.choice(
         (
-            *(each for each in PLACES if each != "conv4-omniglot"),
-            *(each for each in ODD_TEXTS if each != "glyphs"),
+            *(place for place in PLACES if place != "conv4-omniglot"),
+            *(text for text in ODD_TEXTS if text != "glyphs"),
             None,
             7,
             Path("pictures"),
@@ -55,11 +55,13 @@ def loaded(chance: random.Random) -> Try:
 def trained(chance: random.Random) -> Try:
     from rankshot.training import TrainConfig, train
 
-    name = next(each.parent.name for each in sorted(Path("cache").glob("*/manifest.json")))
+    name = next(path.parent.name for path in sorted(Path("cache").glob("*/manifest.json")))
     settings: dict[str, Any] = {**SETTINGS, "data": name, "updates": 1}
-    names = [each for each in TrainConfig().flat() if each not in ("updates", "validation_episodes", "filters", "data")]
-    for each in chance.sample(names, chance.choice((1, 2))):
-        settings[each] = chance.choice(
+    names = [
+        setting for setting in TrainConfig().flat() if setting not in ("updates", "validation_episodes", "filters", "data")
+    ]
+    for setting in chance.sample(names, chance.choice((1, 2))):
+        settings[setting] = chance.choice(
             (*NUMBERS, *ODD_TEXTS, None, True, ["flip"], [], ["x=1"], (2, 3), 7, "siamese", "nca", "cosine")
         )
     if isinstance(settings.get("smoothing_samples"), int) and 10**4 < settings["smoothing_samples"] < 2**31:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .arguments import PLACES, Try, image, labels, named, number, tensor, told
+from .arguments import PLACES, Try, described, image, labels, named, number, tensor
 
 
 def embedder(chance: random.Random) -> Try:
@@ -18,20 +18,20 @@ def embedder(chance: random.Random) -> Try:
         from rankshot import Preprocess
 
         side = (16, 16, 0, -1, 16.5, 2**40, "16", None, 2)
-        wanted: list[Any] = [chance.choice((3, 1, 0, 7, "3")), chance.choice(side), chance.choice(side)]
+        sizes: list[Any] = [chance.choice((3, 1, 0, 7, "3")), chance.choice(side), chance.choice(side)]
         how: dict[str, Any] = {
             "fit": chance.choice(("crop", "pad", "x", None)),
             "mean": chance.choice(((), (0.5,), "x", (1, 2, 3))),
         }
-        ways: tuple[Any, ...] = (None, (3, 16, 16), 7, lambda: Preprocess(*wanted), lambda: Preprocess(*wanted, **how))
+        ways: tuple[Any, ...] = (None, (3, 16, 16), 7, lambda: Preprocess(*sizes), lambda: Preprocess(*sizes, **how))
         made = chance.choice(ways)
         model: Any = chance.choice((*PLACES, None, torch.nn.Flatten(), torch.nn.Linear(3, 3)))
         return (
-            f"Embedder({model!r:.60}, Preprocess(*{wanted}, **{how}))",
+            f"Embedder({model!r:.60}, Preprocess(*{sizes}, **{how}))",
             lambda: Embedder(model, made() if callable(made) else made),
         )
     images = chance.choice((image(chance), [image(chance) for _ in range(chance.choice((0, 1, 3)))]))
-    return f"Embedder('run')({told(images)})", lambda: Embedder("run")(images)
+    return f"Embedder('run')({described(images)})", lambda: Embedder("run")(images)
 
 
 def gallery(chance: random.Random) -> Try:
@@ -92,16 +92,16 @@ def gallery(chance: random.Random) -> Try:
     if way == "open":
         return named(Gallery.open, chance.choice((*PLACES, None, 7, "vectors")), chance.choice((None, "run", 7)))
     if way == "add":
-        return f"add({told(vectors)}, {ids!r}, {notes!r})", lambda: opened().add(vectors, ids, notes)
+        return f"add({described(vectors)}, {ids!r}, {notes!r})", lambda: opened().add(vectors, ids, notes)
     if way == "images":
         return f"add(images, {ids!r})", lambda: Gallery.open("gallery").add([image(chance) for _ in range(2)], ids, notes)
     if way == "delete":
         return f"delete({ids!r})", lambda: opened().delete(ids)
     if way == "search":
         query = chance.choice((vectors, [0.0, 1.0, 0.0], [[0.0, 1.0, 0.0]], np.ones(3), image(chance)))
-        return f"search({told(query)}, {k!r}, {where!r})", lambda: opened().search(query, k, where)
+        return f"search({described(query)}, {k!r}, {where!r})", lambda: opened().search(query, k, where)
     if way == "each":
-        return f"search_each({told(vectors)}, {k!r}, {where!r})", lambda: opened().search_each(vectors, k, where)
+        return f"search_each({described(vectors)}, {k!r}, {where!r})", lambda: opened().search_each(vectors, k, where)
     if way == "duplicates":
         return f"duplicates({k!r})", lambda: opened().duplicates(k)
     place = chance.choice((*PLACES, "new", "vectors", "faiss:new"))
@@ -147,4 +147,7 @@ def classifier(chance: random.Random) -> Try:
             return made.save_pretrained(chance.choice((*PLACES, "new")))
         return made.neighbours(asked, number(chance)) if what == "neighbours" else getattr(made, what)(asked)
 
-    return f"FewShotClassifier({settings!r}).fit({told(examples)}, {told(classes)}).{what}({told(asked)})", act
+    return (
+        f"FewShotClassifier({settings!r}).fit({described(examples)}, {described(classes)}).{what}({described(asked)})",
+        act,
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .arguments import METRICS, Try, labels, named, number, small, tensor, told
+from .arguments import METRICS, Try, described, labels, named, number, small, tensor
 
 
 def ranking(chance: random.Random) -> Try:
@@ -43,7 +43,7 @@ def ranking(chance: random.Random) -> Try:
         return named(function, metric, small(chance), chance.choice((1, 3, 0, -1, 2.5, None)))
     if name == "precision_at":
         cutoff = number(chance)
-        return f"precision_at({cutoff!r})({told(scores)}, …)", lambda: function(cutoff)(scores, chosen, valid)
+        return f"precision_at({cutoff!r})({described(scores)}, …)", lambda: function(cutoff)(scores, chosen, valid)
     return named(function, scores, chosen, valid)
 
 
@@ -85,4 +85,4 @@ def loss(chance: random.Random) -> Try:
             value.backward()
         return value
 
-    return f"{name}({settings!r})({told(batch)}, {told(names)})", act
+    return f"{name}({settings!r})({described(batch)}, {described(names)})", act

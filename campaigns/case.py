@@ -81,8 +81,8 @@ def copy(source: Path, to: Path) -> None:
         to.symlink_to(os.readlink(source))
     elif stat.S_ISDIR(status.st_mode):
         to.mkdir(parents=True, exist_ok=True)
-        for each in source.iterdir():
-            copy(each, to / each.name)
+        for entry in source.iterdir():
+            copy(entry, to / entry.name)
     elif stat.S_ISFIFO(status.st_mode):
         os.mkfifo(to)
     elif stat.S_ISREG(status.st_mode):

@@ -50,7 +50,7 @@ def concluded(tally: Tally, folder: Path, results: Path, is_whole: bool) -> int:
 
     print(summary(tally) + ("" if is_whole else "\nnot all yet: the same command goes on"))
     results.parent.mkdir(parents=True, exist_ok=True)
-    content = {**circumstances(tally.seed), **tally.told(), "whole": is_whole}
+    content = {**circumstances(tally.seed), **tally.as_json(), "whole": is_whole}
     results.write_text(json.dumps(content, indent=1) + "\n")
     if is_whole:
         (folder / STATE).unlink(missing_ok=True)

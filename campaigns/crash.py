@@ -21,7 +21,7 @@ from .arena import Arena, room
 from .conduct import concluded, goods_in, parser
 from .crash_disks import small_disk, with_little_room
 from .crash_kills import killed
-from .crash_plan import Told, plan, sampled, workload_of
+from .crash_plan import Planned, plan, sampled, workload_of
 from .crash_writes import MODES, failing_writes
 from .disturbing import Trial
 from .forks import Child, Ended, conduct, ready_to_fork
@@ -52,10 +52,10 @@ class Crashes:
     def close(self) -> None:
         shutil.rmtree(self.room, ignore_errors=True)
 
-    def prepare(self, trials: Sequence[Told]) -> None:
+    def prepare(self, trials: Sequence[Planned]) -> None:
         """Good folders, and everything that is tried once undisturbed."""
         self.goods = goods_in(self.room / "goods", self.folder / "goods.log")
-        for workload in {each.name: each for each in map(workload_of, trials)}.values():
+        for workload in {workload.name: workload for workload in map(workload_of, trials)}.values():
             self.references[workload.name] = self._undisturbed(workload)
 
     def _undisturbed(self, workload: Workload) -> tuple[Path, float]:
@@ -73,36 +73,36 @@ class Crashes:
             raise RuntimeError(f"undisturbed, {workload.name} is wrong: {problems}")
         return folder / "reference", float(outcome["seconds"])
 
-    def start(self, told: Told, arena: Arena) -> Child:
+    def start(self, planned: Planned, arena: Arena) -> Child:
         arena.clear()
 
         def act() -> None:
-            (arena.notes / "result").write_text(json.dumps(self.lead(told, arena)))
+            (arena.notes / "result").write_text(json.dumps(self.lead(planned, arena)))
 
         return Child(act, A_TRIAL, 2**34).start()
 
-    def lead(self, told: Told, arena: Arena) -> dict[str, Any]:
+    def lead(self, planned: Planned, arena: Arena) -> dict[str, Any]:
         """One trial: how many disturbances there were, of what, and what was wrong."""
-        workload = workload_of(told)
+        workload = workload_of(planned)
         reference, seconds = self.references[workload.name]
         trial = Trial(workload, arena, arena.work / "all")
         problems: list[str] = []
         count = 0
-        if told["kind"] == "disks":
+        if planned["kind"] == "disks":
             with small_disk(trial.folder):
-                was_full, found = with_little_room(trial.settle(self.goods), told["room"], reference)
-            count, problems = int(was_full), [f"{told['room']} bytes of room: {each}" for each in found]
-        elif told["kind"] == "kills":
-            chance = random.Random(told["seed"])
-            count, problems = killed(trial.settle(self.goods), told["times"], seconds, chance, reference)
+                was_full, wrong = with_little_room(trial.settle(self.goods), planned["room"], reference)
+            count, problems = int(was_full), [f"{planned['room']} bytes of room: {problem}" for problem in wrong]
+        elif planned["kind"] == "kills":
+            chance = random.Random(planned["seed"])
+            count, problems = killed(trial.settle(self.goods), planned["times"], seconds, chance, reference)
         else:
-            mode = MODES[told["mode"]]
-            for number, found in failing_writes(trial.settle(self.goods), mode, reference, told["step"]):
+            mode = MODES[planned["mode"]]
+            for number, wrong in failing_writes(trial.settle(self.goods), mode, reference, planned["step"]):
                 count += 1
-                problems += [f"{mode.name}, write {number}: {each}" for each in found]
+                problems += [f"{mode.name}, write {number}: {problem}" for problem in wrong]
         return {"count": count, "name": workload.name, "problems": problems}
 
-    def run(self, trials: Sequence[Told], seconds: float, say: Callable[[str], None]) -> None:
+    def run(self, trials: Sequence[Planned], seconds: float, say: Callable[[str], None]) -> None:
         began, before = time.monotonic(), self.tally.seconds
 
         def start(number: int, place: int) -> Child:
@@ -124,20 +124,20 @@ class Crashes:
         in_turns(WORKERS, numbers, seconds, start, done, tick)
         tick()
 
-    def _done(self, number: int, told: Told, result: dict[str, Any]) -> None:
-        self.tally.done(number, f"{told['kind']}: {result['name']}", result["count"])
-        for each in result["problems"]:
-            self.tally.add(told["kind"], f"{result['name']}: {_short(each)}", number, each)
+    def _done(self, number: int, planned: Planned, result: dict[str, Any]) -> None:
+        self.tally.done(number, f"{planned['kind']}: {result['name']}", result["count"])
+        for problem in result["problems"]:
+            self.tally.add(planned["kind"], f"{result['name']}: {_short(problem)}", number, problem)
         if result["problems"]:
             (self.folder / "failed").mkdir(exist_ok=True)
-            (self.folder / "failed" / f"{number:05}.json").write_text(json.dumps({**told, **result}, indent=1) + "\n")
+            (self.folder / "failed" / f"{number:05}.json").write_text(json.dumps({**planned, **result}, indent=1) + "\n")
 
 
 def _short(problem: str) -> str:
     """Without numbers and places, so that what is alike is counted together."""
     lines = problem.strip().splitlines() or ["?"]
-    told = f"{lines[0][:160]} {lines[-1][:160] if len(lines) > 1 else ''}".strip()
-    return re.sub(r"\d+", "N", re.sub(r"/\S*/", "", told))
+    text = f"{lines[0][:160]} {lines[-1][:160] if len(lines) > 1 else ''}".strip()
+    return re.sub(r"\d+", "N", re.sub(r"/\S*/", "", text))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,15 +158,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if why is not None:
             print(f"left out: {name}: {why}")
     all_trials = plan(options.seed, options.inputs, options.rooms, options.every)
-    trials = [each for each in all_trials if options.only in (None, each["kind"])]
+    trials = [trial for trial in all_trials if options.only in (None, trial["kind"])]
     if options.sample is not None:
         trials = sampled(trials, options.sample, options.seed)
     campaign = Crashes(options.seed, options.folder.resolve())
     try:
         if options.again is not None:
-            told = json.loads(options.again.read_text())
-            campaign.prepare([told])
-            result = campaign.lead(told, campaign.arenas[0])
+            planned = json.loads(options.again.read_text())
+            campaign.prepare([planned])
+            result = campaign.lead(planned, campaign.arenas[0])
             print(json.dumps(result, indent=1))
             return 1 if result["problems"] else 0
         campaign.prepare(trials)

@@ -22,14 +22,14 @@ def why_not() -> str | None:
 
 
 @contextmanager
-def small_disk(place: Path) -> Iterator[Path]:
+def small_disk(folder: Path) -> Iterator[Path]:
     """Mounted for a while."""
-    place.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", place], check=True, capture_output=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", folder], check=True, capture_output=True)
     try:
-        yield place
+        yield folder
     finally:
-        subprocess.run(["umount", "--lazy", place], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 def fill(disk: Path, room: int) -> None:

@@ -16,7 +16,7 @@ from .work_gallery import Pictures, Vectors
 from .work_runs import LONG, SHORT, Evaluation, Training
 from .workloads import Workload
 
-Told = dict[str, Any]  # a trial, as JSON has it
+Planned = dict[str, Any]  # a trial, as JSON has it
 
 # With how many of a hundred kills each.
 KILLED: tuple[tuple[Workload, int], ...] = (
@@ -40,41 +40,43 @@ WRITTEN: tuple[Workload, ...] = (
 )
 
 
-def plan(seed: int, kills: int, rooms: int, step: int) -> list[Told]:
+def plan(seed: int, kills: int, rooms: int, step: int) -> list[Planned]:
     """All trials, in an order that tries a little of everything early."""
-    found: list[Told] = []
+    trials: list[Planned] = []
     chance = random.Random(f"crash/{seed}")
     known = [
-        number for number, (each, _) in enumerate(KILLED) if "faiss" not in each.name or importlib.util.find_spec("faiss")
+        number
+        for number, (workload, _) in enumerate(KILLED)
+        if "faiss" not in workload.name or importlib.util.find_spec("faiss")
     ]
     left = kills
     while left > 0:
         which = chance.choices(known, [KILLED[number][1] for number in known])[0]
         times = min(left, chance.choice((1, 2, 3, 5)))
-        found.append({"kind": "kills", "workload": which, "times": times, "seed": chance.randrange(2**40)})
+        trials.append({"kind": "kills", "workload": which, "times": times, "seed": chance.randrange(2**40)})
         left -= times
     if crash_disks.why_not() is None:
-        for which, each in enumerate(WRITTEN):
-            found += [
-                {"kind": "disks", "workload": which, "room": 4096 * chance.randrange(each.room // 3000)}
+        for which, workload in enumerate(WRITTEN):
+            trials += [
+                {"kind": "disks", "workload": which, "room": 4096 * chance.randrange(workload.room // 3000)}
                 for _ in range(rooms)
             ]
     if failing.TOLD in os.environ:
-        found += [
+        trials += [
             {"kind": "writes", "workload": which, "mode": mode, "step": step}
             for which in range(len(WRITTEN))
             for mode in range(len(MODES))
         ]
-    return found
+    return trials
 
 
-def workload_of(told: Told) -> Workload:
-    return KILLED[told["workload"]][0] if told["kind"] == "kills" else WRITTEN[told["workload"]]
+def workload_of(planned: Planned) -> Workload:
+    return KILLED[planned["workload"]][0] if planned["kind"] == "kills" else WRITTEN[planned["workload"]]
 
 
-def sampled(trials: Sequence[Told], count: int, seed: int) -> list[Told]:
+def sampled(trials: Sequence[Planned], count: int, seed: int) -> list[Planned]:
     """Some of every kind, chosen by the seed."""
     mixed = random.Random(seed).sample(list(trials), len(trials))
-    by_kind = [[each for each in mixed if each["kind"] == kind] for kind in ("kills", "disks", "writes")]
-    in_turn = [each for some in itertools.zip_longest(*by_kind) for each in some if each is not None]
+    by_kind = [[trial for trial in mixed if trial["kind"] == kind] for kind in ("kills", "disks", "writes")]
+    in_turn = [trial for turn in itertools.zip_longest(*by_kind) for trial in turn if trial is not None]
     return in_turn[:count]

@@ -28,21 +28,21 @@ SECONDS, MEMORY = 60.0, 2**33
 class Trial:
     """A workload in an arena, disturbed once or several times.
 
-    place   where it works; good folders lie beside
-    told    what it has acknowledged
+    place          where it works; good folders lie beside
+    acknowledged   the lines that it has told so far
     """
 
     workload: Workload
     arena: Arena
     folder: Path  # that `place` is in
-    told: list[str] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
 
     @property
     def place(self) -> Path:
         return self.folder / PLACE
 
     @property
-    def told_file(self) -> Path:
+    def acknowledged_file(self) -> Path:
         return self.arena.notes / "told"
 
     def settle(self, goods: Path) -> Trial:
@@ -55,20 +55,20 @@ class Trial:
 
     def fresh(self) -> None:
         """As before the work began."""
-        self.told.clear()
-        for each in self.folder.iterdir():
-            if each.name not in GOODS:
-                shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+        self.acknowledged.clear()
+        for entry in self.folder.iterdir():
+            if entry.name not in GOODS:
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         self.workload.ready(self.place)
 
     def start(self, first: Callable[[], None] | None = None, last: Callable[[], object] | None = None) -> Child:
         """The workload, from now on. `first` and `last` are done before and after it, in its process."""
-        self.told_file.write_text("")
+        self.acknowledged_file.write_text("")
         (self.arena.notes / "ended").unlink(missing_ok=True)
 
         def act() -> None:
             self._enter("work")
-            file = os.open(self.told_file, os.O_WRONLY | os.O_APPEND)
+            file = os.open(self.acknowledged_file, os.O_WRONLY | os.O_APPEND)
 
             def tell(line: str) -> None:
                 os.write(file, line.encode() + b"\n")
@@ -79,7 +79,7 @@ class Trial:
             if first is not None:
                 first()
             try:
-                self.workload.act(self.place, self.told, tell)
+                self.workload.act(self.place, self.acknowledged, tell)
                 content["done"] = True
             except Disturbed as error:
                 content["error"] = str(error)
@@ -94,12 +94,12 @@ class Trial:
 
     def wait_until_it_starts(self) -> None:
         ends = time.monotonic() + SECONDS
-        while not self.told_file.read_text() and time.monotonic() < ends:
+        while not self.acknowledged_file.read_text() and time.monotonic() < ends:
             time.sleep(0.001)
 
     def learn(self) -> None:
         """What the process had told when it ended."""
-        self.told += [line for line in self.told_file.read_text().splitlines() if line != "starts"]
+        self.acknowledged += [line for line in self.acknowledged_file.read_text().splitlines() if line != "starts"]
 
     def outcome(self, ended: Ended) -> dict[str, Any]:
         """done, error or traceback; or how the process ended instead."""
@@ -111,24 +111,24 @@ class Trial:
 
     def problems(self, reference: Path) -> list[str]:
         """What is wrong now, as a process finds that has nothing to do with the one before."""
-        place = self.arena.notes / "problems"
-        place.unlink(missing_ok=True)
+        path = self.arena.notes / "problems"
+        path.unlink(missing_ok=True)
 
         def act() -> None:
             self._enter("check")
             try:
-                found = self.workload.check(self.place, self.told, reference)
+                problems = self.workload.check(self.place, self.acknowledged, reference)
             except Disturbed as error:
-                found = [f"not usable: {error}"]
+                problems = [f"not usable: {error}"]
             except BaseException as error:  # what is left makes the next process fail
-                found = [f"not usable: {type(error).__name__}: {error}\n{traceback.format_exc()[-1500:]}"]
-            place.write_text(json.dumps(found))
+                problems = [f"not usable: {type(error).__name__}: {error}\n{traceback.format_exc()[-1500:]}"]
+            path.write_text(json.dumps(problems))
 
         ended = Child(act, SECONDS, MEMORY).start().wait()
-        if not place.exists():
+        if not path.exists():
             return [f"not usable: the next process ended with {ended.stopped or ended.code}: {self._printed('check')}"]
-        found: list[str] = json.loads(place.read_text())
-        return found
+        problems: list[str] = json.loads(path.read_text())
+        return problems
 
     def _enter(self, name: str) -> None:
         os.environ.update({**self.arena.environment(), "RANKSHOT_DATA": str(self.folder / "cache")})

@@ -77,9 +77,9 @@ class Child:
         return None
 
     def wait(self) -> Ended:
-        while (found := self.ended()) is None:
+        while (result := self.ended()) is None:
             time.sleep(0.003)
-        return found
+        return result
 
     def kill(self) -> None:
         """It, and whatever it has started."""
@@ -95,9 +95,9 @@ class Child:
     def _starved(self) -> float:
         """Seconds in which it could have gone on and had no processor: others' load is not its fault, up to a point."""
         waited = 0.0
-        for each in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
+        for path in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
             with contextlib.suppress(OSError, ValueError, IndexError):
-                waited = max(waited, int(each.read_text().split()[1]) / 1e9)
+                waited = max(waited, int(path.read_text().split()[1]) / 1e9)
         return min(waited, PATIENCE * self.seconds)
 
     def _resident(self) -> int:

@@ -74,7 +74,9 @@ class Campaign:
 
     def good_of(self, kind: str, family: str) -> Good:
         if (kind, family) not in self.good:
-            self.good[kind, family] = self._good(next(each for each in self.kinds if each.name == kind), family)
+            self.good[kind, family] = self._good(
+                next(candidate for candidate in self.kinds if candidate.name == kind), family
+            )
         return self.good[kind, family]
 
     def _good(self, kind: Kind, family: str) -> Good:
@@ -94,7 +96,7 @@ class Campaign:
 
     def make(self, number: int, arena: Arena) -> Case:
         chance = random.Random(f"{self.seed}/{number}")
-        kind = chance.choices(self.kinds, [each.share for each in self.kinds])[0]
+        kind = chance.choices(self.kinds, [kind.share for kind in self.kinds])[0]
         return kind.make(chance, arena, self.goods)
 
     def start(self, number: int, arena: Arena) -> Child:
@@ -111,13 +113,13 @@ class Campaign:
         """At which a child is ended: some more than counts."""
         return 2 * self.least + 2 * MEMORY
 
-    def run(self, numbers: Iterable[int], seconds: float, told: Callable[[str], None]) -> None:
+    def run(self, numbers: Iterable[int], seconds: float, say: Callable[[str], None]) -> None:
         began, before = time.monotonic(), self.tally.seconds
 
         def tick() -> None:
             self.tally.seconds = before + time.monotonic() - began
             self.tally.write(self.folder)
-            told(f"{sum(self.tally.tried.values()):,} inputs, {self.tally.seconds:.0f} s, {self.tally.failures} failures")
+            say(f"{sum(self.tally.tried.values()):,} inputs, {self.tally.seconds:.0f} s, {self.tally.failures} failures")
 
         failed = self.tally.to_try_again()
         waiting = chain(failed, (number for number in numbers if not self.tally.is_done(number)))
@@ -130,12 +132,12 @@ class Campaign:
         if not (arena.notes / CASE).exists():
             raise RuntimeError(f"input {number} of seed {self.seed} cannot be made: the campaign itself is at fault")
         case, failures = self._judged(arena, ended)
-        if any(each.kind == "hang" for each in failures) and number not in self.twice:
+        if any(failure.kind == "hang" for failure in failures) and number not in self.twice:
             self.twice.add(number)  # others may have had the processor: once more
             return self.start(number, arena)
         self.tally.done(number, case.kind)
-        for each in failures:
-            if self.tally.add(each.kind, each.cause, number, each.detail) <= KEPT:
+        for failure in failures:
+            if self.tally.add(failure.kind, failure.cause, number, failure.detail) <= KEPT:
                 self._keep(number, case, arena, failures)
         return None
 
@@ -151,30 +153,30 @@ class Campaign:
 
     def _keep(self, number: int, case: Case, arena: Arena, failures: list[Failure]) -> None:
         """What is needed to try it again: by its number and seed, or from its files where the campaign has changed."""
-        place = self.folder / "failed" / f"{number:06}-{case.kind}"
-        if place.exists():
+        folder = self.folder / "failed" / f"{number:06}-{case.kind}"
+        if folder.exists():
             return
-        place.mkdir(parents=True)
-        told: dict[str, Any] = {
-            "failures": [vars(each) for each in failures],
+        folder.mkdir(parents=True)
+        details: dict[str, Any] = {
+            "failures": [vars(failure) for failure in failures],
             "outcome": outcome_of(arena) or said_by(arena),
         }
-        case.write(place, number=number, seed=self.seed, arena=str(arena.folder), **told)
+        case.write(folder, number=number, seed=self.seed, arena=str(arena.folder), **details)
 
         def again() -> None:  # made anew, since trying it may have changed it
             arena.clear()
             self.make(number, arena)
-            copy(arena.work, place / "work")
+            copy(arena.work, folder / "work")
 
         Child(again, MAKING, 2**34).start().wait()
 
 
-def try_again(campaign: Campaign, place: Path) -> list[Failure]:
+def try_again(campaign: Campaign, folder: Path) -> list[Failure]:
     """An input that was kept, from its files, where they lay."""
-    case, more = Case.read(place)
+    case, more = Case.read(folder)
     arena = Arena(Path(more["arena"]))
     try:
-        copy(place / "work", arena.work)
+        copy(folder / "work", arena.work)
 
         def act() -> None:
             attempt(case, arena, campaign.call)
@@ -197,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = made.parse_args(arguments)
     ready_to_fork()
     stop_politely()
-    kinds = [each for each in all_kinds() if not options.kinds or each.name in options.kinds]
+    kinds = [kind for kind in all_kinds() if not options.kinds or kind.name in options.kinds]
     if options.fresh and options.again is None:
         shutil.rmtree(options.folder, ignore_errors=True)
     campaign = Campaign(kinds, options.seed, options.folder.resolve(), call)
@@ -205,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         campaign.prepare()
         if options.again is not None:
             failures = try_again(campaign, options.again)
-            print("\n".join(f"{each.kind}: {each.cause}\n{each.detail}" for each in failures) or "all is well")
+            print("\n".join(f"{failure.kind}: {failure.cause}\n{failure.detail}" for failure in failures) or "all is well")
             return 1 if failures else 0
         if options.inputs >= CHECKED:
             campaign.check_goods()

@@ -30,18 +30,18 @@ class Archives:
     def make(self, chance: random.Random, arena: Arena, goods: Path) -> Case:
         family = chance.choices(list(STEPS), (12, 1, 1, 1, 4))[0]
         if family == "csv":
-            path, told = self._table(chance, arena, goods)
+            path, description = self._table(chance, arena, goods)
         else:
             make, suffixes = chance.choice(((hostile_zip, (".zip",)), (hostile_tar, (".tar", ".tar.gz", ".tgz"))))
-            content, told = make(chance, str(arena.canary))
+            content, description = make(chance, str(arena.canary))
             path = arena.work / f"archive{chance.choice((*suffixes, *suffixes, '.zip', '.tar', ''))}"
             path.write_bytes(content)
             if chance.random() < 0.05:
-                told = other_file(path, chance, arena, named=True)
-        steps = [[each.replace("{file}", path.name) for each in step] for step in STEPS[family]]
+                description = other_file(path, chance, arena, named=True)
+        steps = [[argument.replace("{file}", path.name) for argument in step] for step in STEPS[family]]
         if chance.random() < 0.1:
             steps[0].append("--strict")
-        return Case(self.name, f"{told}; {family}", steps, None, family if family in self.families else "own")
+        return Case(self.name, f"{description}; {family}", steps, None, family if family in self.families else "own")
 
     def good(self, family: str, arena: Arena, goods: Path) -> Case:
         if family == "csv":
@@ -71,11 +71,11 @@ class Archives:
             lines[chance.randrange(len(lines))][chance.randrange(2)] = chance.choice(odd)
         header = chance.choice(("path,label", "path,label", "path,label,split", "label,path", "", "path,label,label"))
         text = "\n".join([header, *(",".join(line) for line in lines)])
-        content, told = text.encode("utf-8", "surrogatepass"), "odd csv"
+        content, description = text.encode("utf-8", "surrogatepass"), "odd csv"
         if chance.random() < 0.3:
-            content, told = changed_bytes(content, chance)
+            content, description = changed_bytes(content, chance)
         path = arena.work / "table.csv"
         path.write_bytes(content)
         if chance.random() < 0.1:
-            told = other_file(path, chance, arena, named=True)
-        return path, f"csv: {told}"
+            description = other_file(path, chance, arena, named=True)
+        return path, f"csv: {description}"

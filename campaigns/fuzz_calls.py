@@ -49,8 +49,8 @@ def call(number: int) -> str:
         from rankshot import Embedder
 
         return str(Embedder("run")(["pictures/c1/0.png"]).shape)
-    told, act = chance.choice(TRIES)(chance)
-    print(ascii(told[:3000]), flush=True)
+    description, act = chance.choice(TRIES)(chance)
+    print(ascii(description[:3000]), flush=True)
     try:
         return f"gives {type(act()).__name__}"
     except REFUSALS as error:

@@ -57,27 +57,27 @@ class Galleries:
         data = settle(arena, goods)
         family = chance.choices(self.families, (3, 5, 2, 2, 2))[0]
         folder = arena.work / "gallery"
-        files = sorted(each for each in folder.rglob("*") if each.is_file())
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
         path = chance.choice(files)
         how, probe = chance.random(), '"' if family == "search" else None
         if how < 0.2:
-            told = other_file(path, chance, arena)
+            description = other_file(path, chance, arena)
         elif how < 0.3:
-            told = self._more(folder, chance, arena)
-        elif how < 0.65 and (databases := [each for each in files if each.read_bytes()[:6] == b"SQLite"]):
-            told, probe = _with_sql(chance.choice(databases), chance, arena), None
+            description = self._more(folder, chance, arena)
+        elif how < 0.65 and (databases := [file for file in files if file.read_bytes()[:6] == b"SQLite"]):
+            description, probe = _with_sql(chance.choice(databases), chance, arena), None
         else:
-            content, told = changed_bytes(path.read_bytes(), chance)
+            content, description = changed_bytes(path.read_bytes(), chance)
             path.write_bytes(content)
-            told = f"{path.name}: {told}"
-        return Case(self.name, f"{told}; {family}", steps_of(family, data), None, family, probe)
+            description = f"{path.name}: {description}"
+        return Case(self.name, f"{description}; {family}", steps_of(family, data), None, family, probe)
 
     def good(self, family: str, arena: Arena, goods: Path) -> Case:
         return Case(self.name, "good", steps_of(family, settle(arena, goods)))
 
     def _more(self, folder: Path, chance: random.Random, arena: Arena) -> str:
         """A file that was not there, or the folder is a link."""
-        names = [each.name for each in folder.iterdir()]
+        names = [file.name for file in folder.iterdir()]
         name = chance.choice(names)
         beside = chance.choice(
             (f".{name}.partial", f"{name}-wal", f"{name}-shm", f"{name}-journal", "x", ".lock", f"{name}.tmp")

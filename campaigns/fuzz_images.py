@@ -40,17 +40,21 @@ class Images:
     def make(self, chance: random.Random, arena: Arena, goods: Path) -> Case:
         family = chance.choices(list(STEPS), (4, 4, 2, 1, 3))[0]
         folder, steps = self._settle(family, arena, goods)
-        content, told = hostile(chance)
+        content, description = hostile(chance)
         name = chance.choice(NAMES) + chance.choice(SUFFIXES).encode()
-        place = Path(os.fsdecode(os.path.join(os.fsencode(folder), name)))
-        place.write_bytes(content)
+        path = Path(os.fsdecode(os.path.join(os.fsencode(folder), name)))
+        path.write_bytes(content)
         if chance.random() < 0.1:
-            told = other_file(place, chance, arena)
+            description = other_file(path, chance, arena)
         if family == "search":  # the file itself is named
-            steps = [[str(place.relative_to(arena.work)) if each == "x" else each for each in step] for step in steps]
+            steps = [
+                [str(path.relative_to(arena.work)) if argument == "x" else argument for argument in step] for step in steps
+            ]
         if family == "data prepare" and chance.random() < 0.2:
             steps = [[*steps[0], "--strict"]]
-        return Case(self.name, f"{told}, as {name!r}; {family}", steps, None, family, PROBES.get(family), family in PROBES)
+        return Case(
+            self.name, f"{description}, as {name!r}; {family}", steps, None, family, PROBES.get(family), family in PROBES
+        )
 
     def good(self, family: str, arena: Arena, goods: Path) -> Case:
         folder, steps = self._settle(family, arena, goods)

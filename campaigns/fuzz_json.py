@@ -56,11 +56,11 @@ def settle(arena: Arena, goods: Path) -> str:
         (arena.work / "shots" / label).mkdir(parents=True)
         number = 1 if label == "cat" else 2
         (arena.work / "shots" / label / "0.png").write_bytes((goods / f"pictures/c{number}/3.png").read_bytes())
-    return next(each.parent.name for each in sorted((goods / "cache").glob("*/manifest.json")))
+    return next(path.parent.name for path in sorted((goods / "cache").glob("*/manifest.json")))
 
 
 def steps_of(family: str, name: str) -> list[list[str]]:
-    return [[each.replace("{data}", name) for each in step] for step in COMMANDS[family]]
+    return [[argument.replace("{data}", name) for argument in step] for step in COMMANDS[family]]
 
 
 class Json:
@@ -71,14 +71,16 @@ class Json:
 
     def make(self, chance: random.Random, arena: Arena, goods: Path) -> Case:
         data = settle(arena, goods)
-        pattern = chance.choices(list(FILES), [3 if "config" in each else 1 for each in FILES])[0]
+        pattern = chance.choices(list(FILES), [3 if "config" in name else 1 for name in FILES])[0]
         family = chance.choice(FILES[pattern])
         paths = sorted(arena.work.glob(pattern.replace("{data}", data)))
         if not paths:  # a gallery may have none
             paths, family = [arena.work / "run/config.json"], chance.choice(OF_A_RUN)
         path = chance.choice(paths)
-        told = self._change(path, chance, arena)
-        return Case(self.name, f"{path.relative_to(arena.work)}: {told}; {family}", steps_of(family, data), None, family)
+        description = self._change(path, chance, arena)
+        return Case(
+            self.name, f"{path.relative_to(arena.work)}: {description}; {family}", steps_of(family, data), None, family
+        )
 
     def good(self, family: str, arena: Arena, goods: Path) -> Case:
         return Case(self.name, "good", steps_of(family, settle(arena, goods)))
@@ -88,15 +90,15 @@ class Json:
         if how < 0.08:
             return other_file(path, chance, arena)
         if how < 0.16:
-            content, told = changed_bytes(path.read_bytes(), chance)
+            content, description = changed_bytes(path.read_bytes(), chance)
             path.write_bytes(content)
-            return told
+            return description
         if path.suffix == ".jsonl":
             lines = path.read_text().splitlines()
-            place = chance.randrange(len(lines))
-            lines[place], told = changed_json(json.loads(lines[place]), chance, arena)
+            index = chance.randrange(len(lines))
+            lines[index], description = changed_json(json.loads(lines[index]), chance, arena)
             text = "\n".join(lines) + "\n"
         else:
-            text, told = changed_json(json.loads(path.read_text()), chance, arena)
+            text, description = changed_json(json.loads(path.read_text()), chance, arena)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        return told
+        return description

@@ -43,7 +43,7 @@ SHORT = ("0", "-1", "1", "2", "3", "x", "", "1.5", "nan", "1e3", "-9223372036854
 NEVER = {"--load", "--help"}  # code that is to be run, by whoever names it
 # Without what no shell can give, and what leads outside: who names a place on the command line wants it there.
 LEFT_OUT = ("\ud800", "glyphs", "--help", "/", "..", "../../canary/x")
-TEXTS = tuple(each for each in ODD_TEXTS if "\x00" not in each and each not in LEFT_OUT)
+TEXTS = tuple(text for text in ODD_TEXTS if "\x00" not in text and text not in LEFT_OUT)
 WORDS = (
     "ap", "ndcg", "precision@0", "precision@5", "precision@999999999999999999999", "precision@-1", "precision@x",
     "map-ssvm", "siamese", "maml",
@@ -69,30 +69,32 @@ class Options:
 
     def make(self, chance: random.Random, arena: Arena, goods: Path) -> Case:
         data = self._settle(arena, goods)
-        family = chance.choices(self.families, [4 if each == "train" else 1 for each in self.families])[0]
-        arguments = [each.replace("{data}", data) for each in BASE[family]]
+        family = chance.choices(self.families, [4 if name == "train" else 1 for name in self.families])[0]
+        arguments = [argument.replace("{data}", data) for argument in BASE[family]]
         known = [
-            each for each in json.loads((goods / OPTIONS).read_text())[family.removesuffix(" again")] if each not in NEVER
+            option
+            for option in json.loads((goods / OPTIONS).read_text())[family.removesuffix(" again")]
+            if option not in NEVER
         ]
-        asks, told = False, []
+        asks, changes = False, []
         for _ in range(chance.choice((1, 1, 2, 3))):
             if known and chance.random() < 0.8:
                 option = chance.choice(known)
                 values = [self._value(chance, option) for _ in range(chance.choice((0, 1, 1, 1, 1, 2, 3)))]
                 asks |= option in ("--filters", "--smoothing-samples", "--batch-size", "--size", "--tasks", "--steps")
                 arguments += [option, *values]
-                told.append(" ".join([option, *(each[:40] for each in values)]))
+                changes.append(" ".join([option, *(value[:40] for value in values)]))
             else:
-                place = chance.randrange(1, len(arguments))
-                if arguments[place - 1] in LENGTH:
+                index = chance.randrange(1, len(arguments))
+                if arguments[index - 1] in LENGTH:
                     continue
-                arguments[place] = chance.choice((*PATHS, *TEXTS))
-                told.append(arguments[place][:40])
-        return Case(self.name, f"{family}: {' '.join(told)!r}", [arguments], None, family, asks=asks)
+                arguments[index] = chance.choice((*PATHS, *TEXTS))
+                changes.append(arguments[index][:40])
+        return Case(self.name, f"{family}: {' '.join(changes)!r}", [arguments], None, family, asks=asks)
 
     def good(self, family: str, arena: Arena, goods: Path) -> Case:
         data = self._settle(arena, goods)
-        return Case(self.name, "good", [[each.replace("{data}", data) for each in BASE[family]]])
+        return Case(self.name, "good", [[argument.replace("{data}", data) for argument in BASE[family]]])
 
     def _settle(self, arena: Arena, goods: Path) -> str:
         data = settle(arena, goods)

@@ -36,13 +36,13 @@ class Tensors:
         family, path = chance.choice(FILES[name]), arena.work / name
         how, probe = chance.random(), PROBES.get(family)
         if how < 0.08:
-            told = other_file(path, chance, arena)
+            description = other_file(path, chance, arena)
         elif how < 0.5:  # damage: refused, or of no consequence
-            content, told = changed_bytes(path.read_bytes(), chance)
+            content, description = changed_bytes(path.read_bytes(), chance)
             path.write_bytes(content)
         else:
-            told, probe = _rewritten(path, chance, arena), None
-        return Case(self.name, f"{name}: {told}; {family}", steps_of(family, data), None, family, probe)
+            description, probe = _rewritten(path, chance, arena), None
+        return Case(self.name, f"{name}: {description}; {family}", steps_of(family, data), None, family, probe)
 
     def good(self, family: str, arena: Arena, goods: Path) -> Case:
         return Case(self.name, "good", steps_of(family, settle(arena, goods)))
@@ -54,14 +54,14 @@ def _rewritten(path: Path, chance: random.Random, arena: Arena) -> str:
     size = int.from_bytes(content[:8], "little")
     header, body = json.loads(content[8 : 8 + size]), content[8 + size :]
     notes = header.get("__metadata__", {})
-    for each in ("checksum", "sha256"):
-        notes.pop(each, None)
-    names = [each for each in header if each != "__metadata__"]
+    for key in ("checksum", "sha256"):
+        notes.pop(key, None)
+    names = [name for name in header if name != "__metadata__"]
     way = chance.choice(("json", "notes", "notes", "type", "shape", "offsets", "name", "size", "more", "values", "values"))
     one: dict[str, Any] = header[chance.choice(names)]
-    told = way
+    description = way
     if way == "json":
-        text, told = changed_json(header, chance, arena)
+        text, description = changed_json(header, chance, arena)
     else:
         if way == "notes":
             note = chance.choice([*notes, "update", "x"])
@@ -69,7 +69,7 @@ def _rewritten(path: Path, chance: random.Random, arena: Arena) -> str:
                 (*ODD_TEXTS, "x", "[1]", "-1", "1e400", "99999999999999999999999", "[" * 10000, "{}", "NaN", 7)
             )
             header["__metadata__"] = notes
-            told = f"note {note!r} is {str(notes[note])[:30]!r}"
+            description = f"note {note!r} is {str(notes[note])[:30]!r}"
         elif way == "type":
             one["dtype"] = chance.choice(TYPES)
         elif way == "shape":
@@ -88,9 +88,9 @@ def _rewritten(path: Path, chance: random.Random, arena: Arena) -> str:
             )
             start, end = one["data_offsets"]
             body = body[:start] + (filling * len(body))[: end - start] + body[end:]
-            told = f"values are {filling!r}"
+            description = f"values are {filling!r}"
         text = json.dumps(header)
     raw = text.encode("utf-8", "surrogatepass")
-    told_size = chance.choice((0, 1, 2**20, 2**40, 2**63, 2**64 - 1)) if way == "size" else len(raw)
-    path.write_bytes(packed("<Q", told_size) + raw + body)
-    return told
+    claimed_size = chance.choice((0, 1, 2**20, 2**40, 2**63, 2**64 - 1)) if way == "size" else len(raw)
+    path.write_bytes(packed("<Q", claimed_size) + raw + body)
+    return description

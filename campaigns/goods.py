@@ -54,8 +54,8 @@ def make_goods(folder: Path, environment: Mapping[str, str]) -> None:
     prepared = data.prepared("pictures", size=SIDE)
     train(TrainConfig.of(data=prepared.name, **SETTINGS), "run")
     train(TrainConfig.of(data=prepared.name, init="run", **SETTINGS), "begun")
-    told = json.loads(Path("begun/config.json").read_text())
-    Path("begun/config.json").write_text(json.dumps({**told, "network": {**told["network"], "init": "run"}}, indent=1))
+    config = json.loads(Path("begun/config.json").read_text())
+    Path("begun/config.json").write_text(json.dumps({**config, "network": {**config["network"], "init": "run"}}, indent=1))
     one_shot = {"rates": RATES, "thresholds": [0.2, 0.5, 0.9], "caught": [0.5, 0.7, 0.9]}
     Path("run/one_shot.json").write_text(json.dumps(one_shot))
     for command in (
@@ -68,17 +68,17 @@ def make_goods(folder: Path, environment: Mapping[str, str]) -> None:
     with Gallery("vectors", dimensions=3) as vectors:
         vectors.add([[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]], ids=["x", "y", "z"], metadata=[{"n": 1}, {"n": 2}, {}])
     paths = sorted(Path("pictures").glob("*/[012].png"))
-    classifier = FewShotClassifier("run", reject=0.1, unknown="none").fit(paths, [each.parent.name for each in paths])
+    classifier = FewShotClassifier("run", reject=0.1, unknown="none").fit(paths, [path.parent.name for path in paths])
     classifier.save_pretrained("classifier")
     Path(OPTIONS).write_text(json.dumps({command: options_of(main, command) for command in COMMANDS}))
 
 
 def options_of(main: Callable[[Sequence[str]], int], command: str) -> list[str]:
     """As the help tells them."""
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
         main([*command.split(), "--help"])
-    return sorted({found for line in told.getvalue().splitlines() for found in OPTION.findall(line.lstrip("│ "))})
+    return sorted({option for line in output.getvalue().splitlines() for option in OPTION.findall(line.lstrip("│ "))})
 
 
 def make_pictures(folder: Path, classes: int = CLASSES, per_class: int = PER_CLASS) -> None:

@@ -51,12 +51,12 @@ def keep(target: str) -> int:
     """The smallest inputs that have reached something new, as many as there is room for."""
     kept, size = CORPUS / target, 0
     kept.mkdir(parents=True, exist_ok=True)
-    found = [each for each in (FOLDER / target).iterdir() if not each.name.startswith("seed-")]
-    for each in sorted(found, key=lambda path: path.stat().st_size):
-        size += each.stat().st_size
+    files = [file for file in (FOLDER / target).iterdir() if not file.name.startswith("seed-")]
+    for file in sorted(files, key=lambda path: path.stat().st_size):
+        size += file.stat().st_size
         if size > KEPT:
             break
-        shutil.copy(each, kept / each.name)
+        shutil.copy(file, kept / file.name)
     print(f"{kept}: {len(list(kept.iterdir()))} files")
     return 0
 
@@ -81,16 +81,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Image.init()
     name = options.target
-    found = FOLDER / name
-    found.mkdir(parents=True, exist_ok=True)
+    folder = FOLDER / name
+    folder.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(seeds(name)):
         if len(content) <= LARGEST[name]:
-            (found / f"seed-{number}").write_bytes(content)
+            (folder / f"seed-{number}").write_bytes(content)
     kept = CORPUS / name
     kept.mkdir(parents=True, exist_ok=True)
-    for each in kept.iterdir():
-        shutil.copy(each, found / each.name)
-    settings = [f"-max_total_time={options.seconds}", f"-seed={options.seed}", str(found)]
+    for file in kept.iterdir():
+        shutil.copy(file, folder / file.name)
+    settings = [f"-max_total_time={options.seconds}", f"-seed={options.seed}", str(folder)]
     limits = ["-timeout=10", "-rss_limit_mb=2560", f"-max_len={LARGEST[name]}", f"-artifact_prefix={FOLDER}/{name}-"]
     atheris.Setup(["guided", *limits, *settings], TARGETS[name])
     atheris.Fuzz()  # which ends the process

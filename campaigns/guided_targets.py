@@ -50,8 +50,8 @@ def try_archive(content: bytes) -> None:
         path.write_bytes(content)
         try:
             tree = open_tree(path)
-            for _, found in tree.read(tree.names()):
-                assert isinstance(found, (bytes, OSError))
+            for _, member in tree.read(tree.names()):
+                assert isinstance(member, (bytes, OSError))
         except (ValueError, OSError):
             return
 

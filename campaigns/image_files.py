@@ -95,10 +95,10 @@ def large(chance: random.Random) -> tuple[bytes, str]:
     form = chance.choice(
         ("png", "png", "real png", "bmp", "gif", "jpeg", "ppm", "tga", "webp", "tiff", "tiff", "text", "frames")
     )
-    told = f"{form} of {width}x{height}"
+    description = f"{form} of {width}x{height}"
     if form == "png":
         colour, depth = chance.choice(((0, 1), (0, 8), (0, 16), (2, 8), (2, 16), (3, 8), (4, 16), (6, 16)))
-        return png(width, height, depth, colour, chance.choice((0, 2)) if width < 10**5 else 0), told
+        return png(width, height, depth, colour, chance.choice((0, 2)) if width < 10**5 else 0), description
     if form == "real png":  # just under the most pixels there may be
         colour, depth = chance.choice(((0, 8), (0, 16), (2, 8), (4, 16), (6, 8), (6, 16), (3, 1)))
         transparent = (
@@ -124,33 +124,33 @@ def large(chance: random.Random) -> tuple[bytes, str]:
             0,
             0,
         )
-        return b"BM" + struct.pack("<IHHI", 100, 0, 0, 54) + header + bytes(64), told
+        return b"BM" + struct.pack("<IHHI", 100, 0, 0, 54) + header + bytes(64), description
     if form == "gif":
         screen = struct.pack("<HHBBB", width % 65536, height % 65536, 0x80, 0, 0) + bytes(6)
         return b"GIF89a" + screen + b"," + struct.pack(
             "<HHHHB", 0, 0, width % 65536, height % 65536, 0
-        ) + b"\x02\x02\x4c\x01\x00;", told
+        ) + b"\x02\x02\x4c\x01\x00;", description
     if form == "jpeg":
         file = io.BytesIO()
         picture(1, 1).save(file, "JPEG", progressive=chance.random() < 0.5)
         content = bytearray(file.getvalue())
-        place = max(content.find(b"\xff\xc0"), content.find(b"\xff\xc2"))
-        content[place + 5 : place + 9] = struct.pack(">HH", height % 65536, width % 65536)
-        return bytes(content), told
+        offset = max(content.find(b"\xff\xc0"), content.find(b"\xff\xc2"))
+        content[offset + 5 : offset + 9] = struct.pack(">HH", height % 65536, width % 65536)
+        return bytes(content), description
     if form == "ppm":
         kind = chance.choice((b"P4", b"P5", b"P6", b"P1", b"P3", b"Pf"))
         most = chance.choice((b"", b" 255", b" 65535", b" 0", b" 99999999999"))
-        return b"%s %d %d%s\n" % (kind, width, height, most) + bytes(64), told
+        return b"%s %d %d%s\n" % (kind, width, height, most) + bytes(64), description
     if form == "tga":
         return struct.pack(
             "<BBBHHBHHHHBB", 0, 0, chance.choice((2, 3, 10)), 0, 0, 0, 0, 0, width % 65536, height % 65536, 24, 0
-        ), told
+        ), description
     if form == "webp":
         bits = (width % 16384) | (height % 16384) << 14 | chance.choice((0, 1)) << 28
         body = b"VP8L" + struct.pack("<IBI", 9, 0x2F, bits) + bytes(5)
-        return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body, told
+        return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body, description
     if form == "tiff":
-        return tiff(chance, width, height), told
+        return tiff(chance, width, height), description
     if form == "text":  # a note that unpacks to a hundred megabytes
         note = b"Comment\0" + b"\0" + zlib.compress(bytes(chance.choice((10**5, 10**8))), 9)
         return png(16, 16, 8, 0, 16, _chunk(chance.choice((b"zTXt", b"iCCP")), note)), "png with a large note"
@@ -175,11 +175,11 @@ def tiff(chance: random.Random, width: int, height: int) -> bytes:
     ]  # fmt: skip
     if chance.random() < 0.3:
         tags.append((34377, 1, chance.choice((4, 2**31, 2**32 - 1)), 8))
-    place = 8 + len(data)
+    offset = 8 + len(data)
     entries = b"".join(struct.pack("<HHII", tag, form, count, value % 2**32) for tag, form, count, value in sorted(tags))
-    following = chance.choice((0, 0, place, 8, 2**32 - 1))
+    following = chance.choice((0, 0, offset, 8, 2**32 - 1))
     return (
-        b"II*\0" + struct.pack("<I", place) + data + struct.pack("<H", len(tags)) + entries + struct.pack("<I", following)
+        b"II*\0" + struct.pack("<I", offset) + data + struct.pack("<H", len(tags)) + entries + struct.pack("<I", following)
     )
 
 
@@ -206,6 +206,6 @@ def hostile(chance: random.Random) -> tuple[bytes, str]:
 
 
 def _damaged(chance: random.Random) -> tuple[bytes, str]:
-    content, told = encoded(chance)
+    content, description = encoded(chance)
     content, how = changed_bytes(content, chance)
-    return content, f"{told}, {how}"
+    return content, f"{description}, {how}"

@@ -53,47 +53,51 @@ def judged(
     good    of the same family; None: it takes too little memory to count, and its answer does not
     stack   where a child that was ended had been
     """
-    found = [Failure("outside", f"{case.family}: {_kind_of(each)}", each) for each in (*touched, *events)]
+    failures = [Failure("outside", f"{case.family}: {_kind_of(event)}", event) for event in (*touched, *events)]
     if ended.stopped == "hang":
-        return [*found, Failure("hang", f"{case.family}{_within(stack)}", f"{ended.seconds:.1f} s\n{stack[-1500:]}")]
+        return [*failures, Failure("hang", f"{case.family}{_within(stack)}", f"{ended.seconds:.1f} s\n{stack[-1500:]}")]
     if (ended.stopped == "memory" or (good is not None and ended.peak > good.peak + MEMORY)) and not case.asks:
-        found.append(Failure("memory", f"{case.family}{_within(stack)}", f"{ended.peak / 2**30:.1f} GiB\n{stack[-1500:]}"))
+        failures.append(
+            Failure("memory", f"{case.family}{_within(stack)}", f"{ended.peak / 2**30:.1f} GiB\n{stack[-1500:]}")
+        )
     if outcome is None:
         if not (case.asks and ended.stopped == "memory"):
             ending = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
-            found += [Failure("died", f"{case.family}: {ending}{_within(stack)}", stack)] * (ended.stopped != "memory")
-        return found
+            failures += [Failure("died", f"{case.family}: {ending}{_within(stack)}", stack)] * (ended.stopped != "memory")
+        return failures
     for step in outcome["steps"]:
-        found += _of_step(case, step)
-    return found + _of_answer(case, outcome["steps"][-1], good)
+        failures += _of_step(case, step)
+    return failures + _of_answer(case, outcome["steps"][-1], good)
 
 
 def _of_step(case: Case, step: dict[str, Any]) -> list[Failure]:
-    told = step["out"] + step["err"]
+    printed = step["out"] + step["err"]
     if step["raised"] or TRACE in step["err"]:
         return [Failure("traceback", cause_of(step["raised"] or step["err"]), (step["raised"] or step["err"])[-1500:])]
-    found = []
+    failures = []
     if step["code"] not in CODES:
-        found.append(Failure("code", f"{case.family}: exit code {step['code']}"))
+        failures.append(Failure("code", f"{case.family}: exit code {step['code']}"))
     if step["code"] == 1 and not step["err"].strip():
-        found.append(Failure("code", f"{case.family}: an error without a word", told[:300]))
-    if NO_MEMORY.search(told) and not case.asks:
-        found.append(Failure("memory", f"{case.family}: asked for more than there is", told[-300:]))
-    if case.kind != "options" and CONTROL.search(told):  # what was typed may be told as it was
-        found.append(Failure("control", f"{case.family}: control characters are printed", repr(told[-300:])))
-    if TOKEN in told:
-        found.append(Failure("leak", f"{case.family}: tells what lies outside", told[-300:]))
-    return found
+        failures.append(Failure("code", f"{case.family}: an error without a word", printed[:300]))
+    if NO_MEMORY.search(printed) and not case.asks:
+        failures.append(Failure("memory", f"{case.family}: asked for more than there is", printed[-300:]))
+    if case.kind != "options" and CONTROL.search(printed):  # what was typed may be told as it was
+        failures.append(Failure("control", f"{case.family}: control characters are printed", repr(printed[-300:])))
+    if TOKEN in printed:
+        failures.append(Failure("leak", f"{case.family}: tells what lies outside", printed[-300:]))
+    return failures
 
 
 def _of_answer(case: Case, step: dict[str, Any], good: Good | None) -> list[Failure]:
     if case.probe is None or good is None or step["raised"]:
         return []
-    texts = (NUMBER.sub(lambda found: f"{float(found[0]):.3f}", text) for text in (good.answer, step["out"]))
-    wanted, got = ([line for line in text.splitlines() if case.probe in line] for text in texts)
-    if got == wanted or (not case.must and (step["code"] != 0 or not got)):
+    texts = (NUMBER.sub(lambda match: f"{float(match[0]):.3f}", text) for text in (good.answer, step["out"]))
+    expected, got = ([line for line in text.splitlines() if case.probe in line] for text in texts)
+    if got == expected or (not case.must and (step["code"] != 0 or not got)):
         return []
-    return [Failure("answer", f"{case.family}: another answer", f"wanted {wanted}, got {got}; {step['err'][-300:]}"[:1000])]
+    return [
+        Failure("answer", f"{case.family}: another answer", f"wanted {expected}, got {got}; {step['err'][-300:]}"[:1000])
+    ]
 
 
 def cause_of(trace: str) -> str:
@@ -101,14 +105,14 @@ def cause_of(trace: str) -> str:
     frames = FRAME.findall(trace)
     lines = [line for line in trace.strip().splitlines() if line and not line.startswith(" ")]
     error = lines[-1].split(":")[0] if lines else "?"
-    place, function = frames[-1] if frames else ("?", "?")
-    return f"{error} in {place}:{function}"
+    file, function = frames[-1] if frames else ("?", "?")
+    return f"{error} in {file}:{function}"
 
 
 def _within(stack: str) -> str:
     """The first line of ours in a stack that begins with the last call."""
-    found = STACK_FRAME.search(stack)
-    return f" in {found[1]}:{found[2]}" if found else ""
+    match = STACK_FRAME.search(stack)
+    return f" in {match[1]}:{match[2]}" if match else ""
 
 
 def _kind_of(event: str) -> str:

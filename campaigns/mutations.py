@@ -26,29 +26,29 @@ ODD_TEXTS = (
 
 def changed_bytes(content: bytes, chance: random.Random) -> tuple[bytes, str]:
     """A few bytes flipped, set, cut away, repeated or added."""
-    found, done = bytearray(content), []
+    changed, done = bytearray(content), []
     for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
         how = chance.choice((flip, flip, flip, set_number, cut, cut_middle, repeat, insert))
-        done.append(how(found, chance))
-    return bytes(found), ", ".join(done)
+        done.append(how(changed, chance))
+    return bytes(changed), ", ".join(done)
 
 
 def flip(content: bytearray, chance: random.Random) -> str:
     if not content:
         return "nothing to flip"
-    place = _place(content, chance)
-    content[place] ^= 1 << chance.randrange(8)
-    return f"bit flipped at {place}"
+    offset = _offset(content, chance)
+    content[offset] ^= 1 << chance.randrange(8)
+    return f"bit flipped at {offset}"
 
 
 def set_number(content: bytearray, chance: random.Random) -> str:
     size = chance.choice((1, 2, 4, 8))
     if len(content) < size:
         return "too short"
-    place = _place(content[: len(content) - size + 1], chance)
+    offset = _offset(content[: len(content) - size + 1], chance)
     value = chance.choice(INTERESTING) % 256**size
-    content[place : place + size] = value.to_bytes(size, chance.choice(("little", "big")))
-    return f"{value} at {place}"
+    content[offset : offset + size] = value.to_bytes(size, chance.choice(("little", "big")))
+    return f"{value} at {offset}"
 
 
 def cut(content: bytearray, chance: random.Random) -> str:
@@ -66,8 +66,8 @@ def cut_middle(content: bytearray, chance: random.Random) -> str:
 
 def repeat(content: bytearray, chance: random.Random) -> str:
     start = chance.randrange(len(content) + 1)
-    some = content[start : start + chance.choice((4, 64, 512))]
-    content[start:start] = some * chance.choice((1, 3, 50))
+    part = content[start : start + chance.choice((4, 64, 512))]
+    content[start:start] = part * chance.choice((1, 3, 50))
     return f"repeated at {start}"
 
 
@@ -78,7 +78,7 @@ def insert(content: bytearray, chance: random.Random) -> str:
     return f"{count} bytes more at {start}"
 
 
-def _place(content: bytearray, chance: random.Random) -> int:
+def _offset(content: bytearray, chance: random.Random) -> int:
     """Headers come first and matter most."""
     return chance.randrange(min(len(content), 64)) if chance.random() < 0.5 else chance.randrange(len(content))
 
@@ -91,8 +91,8 @@ def odd_value(chance: random.Random, arena: Arena, depth: int = 0) -> Any:
     if kind in (1, 2, 3):
         return chance.choice(NUMBERS)
     if kind in (4, 5):
-        places = (str(arena.canary / "empty"), "../canary/empty", str(arena.canary / "secret.txt"))
-        return chance.choice((*ODD_TEXTS, *places))
+        paths = (str(arena.canary / "empty"), "../canary/empty", str(arena.canary / "secret.txt"))
+        return chance.choice((*ODD_TEXTS, *paths))
     if kind == 6:
         return [odd_value(chance, arena, depth + 1) for _ in range(chance.choice((0, 1, 3)))]
     if kind == 7:
@@ -103,25 +103,25 @@ def odd_value(chance: random.Random, arena: Arena, depth: int = 0) -> Any:
 Path_ = tuple[Any, ...]
 
 
-def places_in(value: Any, before: Path_ = ()) -> list[Path_]:
+def paths_in(value: Any, before: Path_ = ()) -> list[Path_]:
     """Of everything within, by keys and numbers."""
-    found = [before]
+    paths = [before]
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in inside:
-        found += places_in(each, (*before, key))
-    return found
+    for key, item in inside:
+        paths += paths_in(item, (*before, key))
+    return paths
 
 
 def changed_json(value: Any, chance: random.Random, arena: Arena) -> tuple[str, str]:
     """JSON as text, with something else in it than there was."""
     value = json.loads(json.dumps(value))
-    places = places_in(value)
+    paths = paths_in(value)
     done = []
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
-        where = chance.choice(places)
+        where = chance.choice(paths)
         if not where:
-            value, told = (odd_value(chance, arena), "all of it") if chance.random() < 0.2 else (value, "nothing")
-            done.append(told)
+            value, change = (odd_value(chance, arena), "all of it") if chance.random() < 0.2 else (value, "nothing")
+            done.append(change)
             continue
         holder = value
         try:
@@ -132,8 +132,8 @@ def changed_json(value: Any, chance: random.Random, arena: Arena) -> tuple[str, 
             continue  # an earlier change took it away
     text = json.dumps(value, indent=chance.choice((None, 1)), ensure_ascii=chance.random() < 0.5)
     if chance.random() < 0.15:
-        text, told = _as_text(text, chance)
-        done.append(told)
+        text, change = _as_text(text, chance)
+        done.append(change)
     return text, "; ".join(done)
 
 

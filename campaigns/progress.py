@@ -52,19 +52,19 @@ class Tally:
 
     def to_try_again(self) -> list[int]:
         """Inputs that have failed: whoever goes on may have mended why. What was found of them is forgotten."""
-        numbers = sorted({number for each in self.found.values() for number in each["inputs"]})
+        numbers = sorted({number for entry in self.found.values() for number in entry["inputs"]})
         self.found.clear()
         return numbers
 
     @property
     def failures(self) -> int:
-        return sum(each["times"] for each in self.found.values())
+        return sum(entry["times"] for entry in self.found.values())
 
     def write(self, folder: Path) -> None:
-        content = {**self.told(), "next": self.next, "beyond": sorted(self.beyond)}
+        content = {**self.as_json(), "next": self.next, "beyond": sorted(self.beyond)}
         write_whole(folder / STATE, json.dumps(content, indent=1) + "\n")
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         return {
             "seed": self.seed,
             "inputs": sum(self.tried.values()),
@@ -99,7 +99,7 @@ def summary(tally: Tally) -> str:
     """For a person."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(tally.tried.items()))
     lines = [f"{sum(tally.tried.values()):,} in {tally.seconds:.0f} s: {kinds}"]
-    for cause, each in sorted(tally.found.items(), key=lambda item: -item[1]["times"]):
-        lines.append(f"  {each['times']:5} x {cause}   (number {', '.join(map(str, each['inputs'][:3]))})")
+    for cause, entry in sorted(tally.found.items(), key=lambda item: -item[1]["times"]):
+        lines.append(f"  {entry['times']:5} x {cause}   (number {', '.join(map(str, entry['inputs'][:3]))})")
     lines.append(f"{tally.failures} failures" if tally.found else "nothing was found")
     return "\n".join(lines)

@@ -21,7 +21,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("metrics.py", "return 1 / torch.log2(1 + rank)", "return 1 / torch.log2(2 + rank)"),
         ("metrics.py", "((k <= cutoff) & (k + n > cutoff))", "((k <= cutoff) & (k + n >= cutoff))"),
         ("metrics.py", "scale=lambda P, N, k: 1 / (P * N),", "scale=lambda P, N, k: 1 / (P + N),"),
-        ("solvers.py", "cheapest < best, which + (some.start + 1)", "cheapest <= best, which + (some.start + 1)"),
+        ("solvers.py", "cheapest < best, which + (chunk.start + 1)", "cheapest <= best, which + (chunk.start + 1)"),
         ("solvers.py", "probe = (low + high + 1) // 2", "probe = (low + high) // 2"),
         ("objectives.py", "alpha = 10.0 if sign > 0 else 1.0", "alpha = 10.0"),
         ("objectives.py", "Reference(chosen.sign / chosen.epsilon,", "Reference(1 / chosen.epsilon,"),
@@ -29,7 +29,11 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("pool.py", "else counts - 1", "else counts"),
     ],
     "losses": [
-        ("nca_loss.py", "(2 * unit @ unit.T - 2) / self.temperature", "(2 * unit @ unit.T - 2) * self.temperature"),
+        (
+            "nca_loss.py",
+            "(2 * normalised @ normalised.T - 2) / self.temperature",
+            "(2 * normalised @ normalised.T - 2) * self.temperature",
+        ),
         ("lmnn_loss.py", "(1 - self.push) * target.sum(-1)", "self.push * target.sum(-1)"),
         ("triplet_loss.py", "self.margin + distances - negative", "distances - negative"),
         ("smooth_ap_loss.py", "torch.bmm(above, counted) + 0.5", "torch.bmm(above, counted)"),
@@ -62,8 +66,8 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("matching.py", "state = state + plain", "state = state"),
         ("nearest.py", ".amax(-1)", ".mean(-1)"),
         ("baseline_plus.py", "shares - self.rate * inverse", "shares + self.rate * inverse"),
-        ("memory.py", "(self.keys.gather(1, place) + keys)", "(self.keys.gather(1, place))"),
-        ("memory.py", "(self.margin + (unit", "(0 * self.margin + (unit"),
+        ("memory.py", "(self.keys.gather(1, index) + keys)", "(self.keys.gather(1, index))"),
+        ("memory.py", "(self.margin + (normalised", "(0 * self.margin + (normalised"),
         ("maml.py", "alpha=-self.rate", "alpha=self.rate"),
         ("meta_lstm.py", "forget.squeeze(-1) * theta - enter", "forget.squeeze(-1) * theta + enter"),
         (
@@ -80,7 +84,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("rejection.py", "(strangers >= threshold)", "(strangers < threshold)"),
         ("filters.py", "metadata[name] in values", "metadata[name] not in values"),
         ("filters.py", "abs(value) < 2**53", "abs(value) < 2**63"),
-        ("one_shot.py", "found[:, None, :-1, 0]", "found[:, None, :, 0]"),
+        ("one_shot.py", "embeddings[:, None, :-1, 0]", "embeddings[:, None, :, 0]"),
         ("sources.py", "now.digest != before.digest", "now.digest == before.digest"),
         ("embedder.py", ".to(like) / 255", ".to(like) / 256"),
     ],
@@ -113,17 +117,17 @@ def _passes(copy: Path, arguments: list[str]) -> bool:
 
 def main(packages: list[str]) -> int:
     missed = 0
-    with tempfile.TemporaryDirectory(prefix="rankshot-mutations-") as place:
-        copy = Path(place) / "copy"
+    with tempfile.TemporaryDirectory(prefix="rankshot-mutations-") as folder:
+        copy = Path(folder) / "copy"
         leave_out = shutil.ignore_patterns(".git", ".venv", "runs", "*_cache", ".gpu*", "site")
         shutil.copytree(ROOT, copy, ignore=leave_out, symlinks=True)
         for package in packages or list(MUTATIONS):
-            found = [noticed(copy, package, *mutation) for mutation in MUTATIONS[package]]
-            for (file, before, after), is_noticed in zip(MUTATIONS[package], found, strict=True):
+            results = [noticed(copy, package, *mutation) for mutation in MUTATIONS[package]]
+            for (file, before, after), is_noticed in zip(MUTATIONS[package], results, strict=True):
                 if not is_noticed:
                     print(f"not noticed: {package}/{file}: {before} -> {after}", flush=True)
-            missed += len(found) - sum(found)
-            print(f"{package}: {sum(found)} of {len(found)} were noticed", flush=True)
+            missed += len(results) - sum(results)
+            print(f"{package}: {sum(results)} of {len(results)} were noticed", flush=True)
     return 1 if missed else 0
 
 

@@ -161,25 +161,25 @@ class Worker:
         """Whatever was there all the while and is nearer than the last hit was found."""
         owners, numbers = [], []
         for owner in range(len(before)):
-            there = np.arange(after[owner, DELETE_BEGUN], before[owner, ADD_DONE])
+            present = np.arange(after[owner, DELETE_BEGUN], before[owner, ADD_DONE])
             if colour is not None:
-                there = there[(owner + there) % len(COLOURS) == COLOURS.index(colour)]
-            owners.append(np.full(len(there), owner))
-            numbers.append(there)
+                present = present[(owner + present) % len(COLOURS) == COLOURS.index(colour)]
+            owners.append(np.full(len(present), owner))
+            numbers.append(present)
         owner_of, number_of = np.concatenate(owners), np.concatenate(numbers)
         similarities = self.items.table[self.items.places(owner_of, number_of)] @ query
         least = hits[-1].similarity if len(hits) == k else -2.0
         found = {hit.id for hit in hits}
-        for place in np.flatnonzero(similarities > least + CLOSE):
-            if (id := self.items.id(int(owner_of[place]), int(number_of[place]))) not in found:
-                self.wrong.append(f"{id} at {similarities[place]:.6f} was there and is not among {len(hits)} of {k} hits")
+        for index in np.flatnonzero(similarities > least + CLOSE):
+            if (id := self.items.id(int(owner_of[index]), int(number_of[index]))) not in found:
+                self.wrong.append(f"{id} at {similarities[index]:.6f} was there and is not among {len(hits)} of {k} hits")
 
 
 def opened_counters(path: str, setup: Setup) -> NDArray[np.int64]:
     return np.memmap(path, np.int64, "r+", shape=(setup.processes * setup.threads, 4))
 
 
-def process(setup: Setup, number: int, ready: Any, told: Any) -> None:
+def process(setup: Setup, number: int, ready: Any, results: Any) -> None:
     """One process with its threads, which share one gallery. Time counts when all are `ready`, their indexes made."""
     items, counters = Items(setup.seed), opened_counters(setup.counters, setup)
     sys.setswitchinterval(1e-4)  # threads that meet more often
@@ -189,12 +189,12 @@ def process(setup: Setup, number: int, ready: Any, told: Any) -> None:
         first = number * setup.threads
         workers = [Worker(setup, items, gallery, counters, first + k) for k in range(setup.threads)]
         threads = [threading.Thread(target=worker.run) for worker in workers]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     done = sum((worker.done for worker in workers), Counter())
-    told.put((dict(done), [problem for worker in workers for problem in worker.wrong]))
+    results.put((dict(done), [problem for worker in workers for problem in worker.wrong]))
 
 
 def stressed(setup: Setup) -> dict[str, Any]:
@@ -210,24 +210,24 @@ def stressed(setup: Setup) -> dict[str, Any]:
             )
         counters[:] = [setup.share, setup.share, 0, 0]
     context = multiprocessing.get_context("spawn")
-    ready, told = context.Barrier(setup.processes), context.Queue()
+    ready, results = context.Barrier(setup.processes), context.Queue()
     if setup.processes == 1:
-        process(setup, 0, ready, told)
-        answers = [told.get()]
+        process(setup, 0, ready, results)
+        answers = [results.get()]
     else:
-        given = [(setup, number, ready, told) for number in range(setup.processes)]
-        processes = [context.Process(target=process, args=each) for each in given]
-        for each in processes:
-            each.start()
-        answers = [told.get(timeout=setup.seconds + 600) for _ in processes]
-        for each in processes:
-            each.join()
+        given = [(setup, number, ready, results) for number in range(setup.processes)]
+        processes = [context.Process(target=process, args=arguments) for arguments in given]
+        for child in processes:
+            child.start()
+        answers = [results.get(timeout=setup.seconds + 600) for _ in processes]
+        for child in processes:
+            child.join()
     with Gallery.open(setup.uri) as gallery:
         left = int((counters[:, ADD_DONE] - counters[:, DELETE_DONE]).sum())
         wrong = [problem for _, problems in answers for problem in problems]
         wrong += [] if len(gallery) == left else [f"{len(gallery)} images are left, {left} should be"]
         wrong += gallery.store.verify()
-    done = sum((Counter(each) for each, _ in answers), Counter())
+    done = sum((Counter(counts) for counts, _ in answers), Counter())
     return {"done": dict(done), "wrong": len(wrong), "first_wrong": wrong[:KEPT], "images_left": left}
 
 
@@ -261,18 +261,18 @@ def main() -> int:
     record = json.loads(path.read_text()) if path.exists() else {}
     failed = False
     for store in given.stores:
-        with tempfile.TemporaryDirectory(prefix="rankshot-stress-") as place, place_for(store, Path(place)) as uri:
+        with tempfile.TemporaryDirectory(prefix="rankshot-stress-") as folder, place_for(store, Path(folder)) as uri:
             processes = 1 if store == "lite" else given.processes
             threads = given.threads if store != "server" else max(1, given.threads // given.processes)
-            counters = f"{place}/counters"
+            counters = f"{folder}/counters"
             Path(counters).write_bytes(bytes(8 * 4 * processes * threads))
             exact = store == "local"
             setup = Setup(uri, counters, processes, threads, given.vectors, given.seconds, exact, given.seed)
-            found = stressed(setup)
-        told = {"processes": processes, "threads_each": threads, "vectors": given.vectors, "seconds": given.seconds}
-        print(f"{store}: {told}: {found}", flush=True)
-        failed |= found["wrong"] > 0
-        record[store] = {**circumstances(given.seed), **told, **found}
+            result = stressed(setup)
+        settings = {"processes": processes, "threads_each": threads, "vectors": given.vectors, "seconds": given.seconds}
+        print(f"{store}: {settings}: {result}", flush=True)
+        failed |= result["wrong"] > 0
+        record[store] = {**circumstances(given.seed), **settings, **result}
     if not given.no_record:
         RESULTS.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=1) + "\n")

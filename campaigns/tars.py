@@ -24,19 +24,19 @@ def hostile_tar(chance: random.Random, canary: str) -> tuple[bytes, str]:
     with tarfile.open(fileobj=file, mode="w", format=form) as archive:
         for name, content in files.items():
             _put(archive, name, content)
-        told = _hostile_members(archive, chance, way, canary, files)
+        description = _hostile_members(archive, chance, way, canary, files)
     content = file.getvalue()
     if way == "size":
         content = _other_size(chance, content)
     if way == "damage":
-        content, told = changed_bytes(content, chance)
+        content, description = changed_bytes(content, chance)
     packer = chance.choice(("", "", "gz", "bz2", "xz"))
     if packer:
         content = _bomb(packer, content) if way == "bomb" else PACKERS[packer](content)
     if packer and chance.random() < 0.2:
         content, how = changed_bytes(content, chance)
-        told = f"{told}, packed: {how}"
-    return content, f"tar {packer} ({way}): {told}"
+        description = f"{description}, packed: {how}"
+    return content, f"tar {packer} ({way}): {description}"
 
 
 def _bomb(packer: str, content: bytes) -> bytes:
@@ -115,16 +115,16 @@ def _hostile_members(
 
 def _other_size(chance: random.Random, content: bytes) -> bytes:
     """One header claims another size, with a right checksum."""
-    found = bytearray(content)
-    headers = [place for place in range(0, len(found) - 1024, 512) if found[place + 257 : place + 262] == b"ustar"]
+    changed = bytearray(content)
+    headers = [offset for offset in range(0, len(changed) - 1024, 512) if changed[offset + 257 : offset + 262] == b"ustar"]
     at = chance.choice(headers)
     value = chance.choice((2**60, 2**63 - 1, 2**40, 2**33, 2**29 + 1, 2**29, 10**6, 511))
     if chance.random() < 0.15:
-        found[at + 124 : at + 136] = b"\xff" + b"\xff" * 11  # less than nothing
+        changed[at + 124 : at + 136] = b"\xff" + b"\xff" * 11  # less than nothing
     elif value < 8**11:
-        found[at + 124 : at + 136] = b"%011o\0" % value
+        changed[at + 124 : at + 136] = b"%011o\0" % value
     else:
-        found[at + 124 : at + 136] = b"\x80" + value.to_bytes(11, "big")
-    found[at + 148 : at + 156] = b" " * 8
-    found[at + 148 : at + 156] = b"%06o\0 " % sum(found[at : at + 512])
-    return bytes(found)
+        changed[at + 124 : at + 136] = b"\x80" + value.to_bytes(11, "big")
+    changed[at + 148 : at + 156] = b" " * 8
+    changed[at + 148 : at + 156] = b"%06o\0 " % sum(changed[at : at + 512])
+    return bytes(changed)

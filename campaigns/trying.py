@@ -32,7 +32,7 @@ def attempt(case: Case, arena: Arena, call: Callable[[int], str] | None = None) 
     begins = time.monotonic()
     if case.call is not None and call is not None:
         number = case.call
-        steps.append(_one(arena, ["call", str(number)], lambda: _told(call(number))))
+        steps.append(_one(arena, ["call", str(number)], lambda: _print(call(number))))
     for arguments in case.steps:
         steps.append(_one(arena, arguments, lambda given=arguments: _main(given)))  # type: ignore[misc]
     content = {"steps": steps, "seconds": time.monotonic() - begins}
@@ -56,11 +56,11 @@ def events_of(arena: Arena) -> list[str]:
 
 def said_by(arena: Arena) -> dict[str, str]:
     """What a child that came to no outcome had printed, and where it was."""
-    found = {}
+    said = {}
     for name in ("out", "err", STACK):
         path = arena.notes / name
-        found[name] = path.read_text(errors="backslashreplace")[-MOST_TOLD:] if path.exists() else ""
-    return found
+        said[name] = path.read_text(errors="backslashreplace")[-MOST_TOLD:] if path.exists() else ""
+    return said
 
 
 def _settle(arena: Arena) -> None:
@@ -72,12 +72,12 @@ def _settle(arena: Arena) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     events = os.open(arena.notes / EVENTS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    told = 0
+    count = 0
 
     def tell(event: str) -> None:
-        nonlocal told
-        told += 1
-        if told <= MOST_EVENTS:
+        nonlocal count
+        count += 1
+        if count <= MOST_EVENTS:
             os.write(events, event.encode("utf-8", "backslashreplace").replace(b"\n", b"?") + b"\n")
 
     stack = (arena.notes / STACK).open("w")
@@ -89,11 +89,13 @@ def _settle(arena: Arena) -> None:
 
 def _one(arena: Arena, arguments: list[str], act: Callable[[], int]) -> dict[str, Any]:
     files = [os.open(arena.notes / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "err")]
-    for place, file in enumerate(files, start=1):
-        os.dup2(file, place)
+    for descriptor, file in enumerate(files, start=1):
+        os.dup2(file, descriptor)
     sys.stdout, sys.stderr = (  # as a shell has them
-        os.fdopen(place, "w", encoding="utf-8", errors="strict" if place == 1 else "backslashreplace", closefd=False)
-        for place in (1, 2)
+        os.fdopen(
+            descriptor, "w", encoding="utf-8", errors="strict" if descriptor == 1 else "backslashreplace", closefd=False
+        )
+        for descriptor in (1, 2)
     )
     raised = ""
     code: int | None = None
@@ -108,10 +110,10 @@ def _one(arena: Arena, arguments: list[str], act: Callable[[], int]) -> dict[str
         sys.stderr.flush()
     except (OSError, ValueError):
         raised += traceback.format_exc()
-    told = [Path(f"/proc/self/fd/{file}").read_bytes().decode("utf-8", "surrogateescape")[:MOST_TOLD] for file in files]
+    texts = [Path(f"/proc/self/fd/{file}").read_bytes().decode("utf-8", "surrogateescape")[:MOST_TOLD] for file in files]
     for file in files:
         os.close(file)
-    return {"arguments": arguments, "code": code, "out": told[0], "err": told[1], "raised": raised}
+    return {"arguments": arguments, "code": code, "out": texts[0], "err": texts[1], "raised": raised}
 
 
 def _main(arguments: list[str]) -> int:
@@ -120,6 +122,6 @@ def _main(arguments: list[str]) -> int:
     return main(arguments)
 
 
-def _told(answer: str) -> int:
+def _print(answer: str) -> int:
     print(answer)
     return 0

@@ -27,7 +27,7 @@ HARMLESS = ("/dev/null", "/dev/tty", "/dev/std", "/dev/fd/", "/dev/full", "/dev/
 
 def watch(inside: Sequence[Path], tell: Callable[[str], None]) -> None:
     """From now on, for good: `tell` hears of everything outside of `inside`."""
-    allowed = tuple(os.path.realpath(each) + os.sep for each in inside)
+    allowed = tuple(os.path.realpath(folder) + os.sep for folder in inside)
 
     def is_outside(path: Any, base: Any, follows: bool) -> bool:
         if isinstance(path, int) or path is None:
@@ -50,9 +50,9 @@ def watch(inside: Sequence[Path], tell: Callable[[str], None]) -> None:
                     if is_outside(path, None, follows):
                         tell(f"writes {os.fsdecode(path)}")
             elif event in CHANGES:
-                for place, base in CHANGES[event]:
-                    if is_outside(arguments[place], None if base is None else arguments[base], event == "os.truncate"):
-                        tell(f"{event} {os.fsdecode(arguments[place])}")
+                for index, base in CHANGES[event]:
+                    if is_outside(arguments[index], None if base is None else arguments[base], event == "os.truncate"):
+                        tell(f"{event} {os.fsdecode(arguments[index])}")
             elif event in STARTS:
                 tell(f"starts {arguments[0]!r}")
         except (OSError, ValueError, TypeError, IndexError):  # of a path that leads nowhere

@@ -19,14 +19,14 @@ class Preparing(FromNothing):
         command("data", "prepare", beside(place, "pictures"), "--size", "20", "--root", str(place))
         tell("prepared")
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
         problems = []
-        if "prepared" in told and len(list(place.glob("*/manifest.json"))) != 1:
+        if "prepared" in acknowledged and len(list(place.glob("*/manifest.json"))) != 1:
             problems.append("lost")
         self.act(place, (), lambda _: None)
         command("data", "verify", "--root", str(place))
         command("data", "list", "--root", str(place))
-        one, other = (digest(next(each.glob("[!.]*/images.bin"))) for each in (place, reference))
+        one, other = (digest(next(folder.glob("[!.]*/images.bin"))) for folder in (place, reference))
         if one != other:
             problems.append("other pixels than undisturbed")
         return problems
@@ -53,17 +53,17 @@ class Saving(FromNothing):
                         classifier.save_pretrained(place / str(number))
                     tell(f"saved {number}")
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
         from rankshot.gallery import FewShotClassifier
 
         first = FewShotClassifier.from_pretrained(place.parent / "classifier")
         asked = np.random.default_rng(0).normal(size=(9, first.support_.shape[1]))
-        wanted, problems = first.predict_proba(asked).tobytes(), []
+        expected, problems = first.predict_proba(asked).tobytes(), []
         for number in range(self.count):
             folder = place / str(number)
-            if f"saved {number}" not in told and not (folder / "classifier.json").exists():
+            if f"saved {number}" not in acknowledged and not (folder / "classifier.json").exists():
                 first.save_pretrained(folder)  # again, to the same place
-            if FewShotClassifier.from_pretrained(folder).predict_proba(asked).tobytes() != wanted:
+            if FewShotClassifier.from_pretrained(folder).predict_proba(asked).tobytes() != expected:
                 problems.append(f"{folder.name} answers otherwise")
         return problems
 
@@ -78,12 +78,12 @@ class Exporting(FromNothing):
             command("export", beside(place, "run"), str(place))
         tell("exported")
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
-        if "exported" in told and not (place / "config.json").exists():
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
+        if "exported" in acknowledged and not (place / "config.json").exists():
             return ["lost"]
         self.act(place, (), lambda _: None)
         command(
             "classify", beside(place, "pictures/c1/0.png"), "--support", beside(place, "pictures"), "--model", str(place)
         )
-        same = all(digest(place / each.name) == digest(each) for each in reference.iterdir())
+        same = all(digest(place / file.name) == digest(file) for file in reference.iterdir())
         return [] if same else ["other files than undisturbed"]

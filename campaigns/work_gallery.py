@@ -19,7 +19,7 @@ def is_deletion(number: int) -> bool:
 
 
 def ids_of(number: int) -> list[str]:
-    return [f"{number}-{place}" for place in range(COUNTS[number % len(COUNTS)])]
+    return [f"{number}-{index}" for index in range(COUNTS[number % len(COUNTS)])]
 
 
 def vectors_of(number: int) -> Any:
@@ -28,7 +28,7 @@ def vectors_of(number: int) -> Any:
 
 def notes_of(number: int) -> list[dict[str, Any]]:
     return [
-        {"from": number, "place": place, "colour": "red" if place % 2 else "blue"} for place in range(len(ids_of(number)))
+        {"from": number, "place": index, "colour": "red" if index % 2 else "blue"} for index in range(len(ids_of(number)))
     ]
 
 
@@ -53,7 +53,7 @@ class Vectors(FromNothing):
     def act(self, place: Path, before: Sequence[str], tell: Tell) -> None:
         from rankshot.gallery import Gallery
 
-        number = 1 + max((int(each.split()[1]) for each in before if each.startswith("begins")), default=-1)
+        number = 1 + max((int(line.split()[1]) for line in before if line.startswith("begins")), default=-1)
         is_new = "created" not in before
         where = f"{self.kind}{place}"
         with errors_as_seen():
@@ -78,18 +78,18 @@ class Vectors(FromNothing):
         if not is_deletion(number):
             gallery.add(vectors_of(number), ids_of(number), notes_of(number))
             return
-        wanted = [each for each in deleted_by(number) if each in gallery]
-        if wanted:
-            gallery.delete(wanted)
+        ids = [id for id in deleted_by(number) if id in gallery]
+        if ids:
+            gallery.delete(ids)
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
         where = f"{self.kind}{place}"
-        if "created" not in told and not any(each.startswith("begins") for each in told):
+        if "created" not in acknowledged and not any(line.startswith("begins") for line in acknowledged):
             return [] if _made_again(where) else ["a gallery that was being made cannot be made again"]
         problems: list[str] = []
         gallery = _opened(where)
-        there = _content(gallery)
-        problems += wrong_in(there, told)
+        content = _content(gallery)
+        problems += wrong_in(content, acknowledged)
         if damage := gallery.store.verify():
             problems.append(f"verify finds damage: {damage[0]}")
         probe = np.full((1, DIMENSIONS), 0.5, np.float32)
@@ -98,7 +98,7 @@ class Vectors(FromNothing):
         if [hit.id for hit in hits] != ["probe"]:
             problems.append(f"what was added afterwards is not found: {hits}")
         gallery.delete("probe")
-        if _content(gallery).keys() != there.keys():
+        if _content(gallery).keys() != content.keys():
             problems.append("after an addition and a deletion other images are there")
         gallery.close()
         return problems
@@ -133,11 +133,13 @@ def _content(gallery: Any) -> dict[str, tuple[bytes, dict[str, Any]]]:
     }
 
 
-def wrong_in(there: dict[str, tuple[bytes, dict[str, Any]]], told: Sequence[str]) -> list[str]:
+def wrong_in(content: dict[str, tuple[bytes, dict[str, Any]]], acknowledged: Sequence[str]) -> list[str]:
     """What was acknowledged is there bit for bit, what was deleted is not, and every other change is there whole or not."""
     from rankshot.gallery import Gallery
 
-    ends = {int(number): how for how, number in (each.split() for each in told if " " in each and each != "created")}
+    ends = {
+        int(number): how for how, number in (line.split() for line in acknowledged if " " in line and line != "created")
+    }
     problems, known = [], set[str]()
     right = Gallery(dimensions=DIMENSIONS)
     for number, how in sorted(ends.items()):
@@ -148,25 +150,25 @@ def wrong_in(there: dict[str, tuple[bytes, dict[str, Any]]], told: Sequence[str]
         right.add(vectors_of(number), ids, notes_of(number))
         deletion = ends.get(number + 1) if is_deletion(number + 1) else None
         removed = set(deleted_by(number + 1)) if deletion is not None else set[str]()
-        stays = [each for each in ids if each not in removed]
-        found = [each for each in stays if each in there]
-        if how == "done" and len(found) < len(stays):
-            problems.append(f"lost: {len(stays) - len(found)} of {len(stays)} acknowledged images of change {number}")
-        elif found and len(found) < len(stays):
-            problems.append(f"half a change: {len(found)} of {len(stays)} images of change {number}")
-        left = [each for each in removed if each in there]
+        stays = [id for id in ids if id not in removed]
+        kept = [id for id in stays if id in content]
+        if how == "done" and len(kept) < len(stays):
+            problems.append(f"lost: {len(stays) - len(kept)} of {len(stays)} acknowledged images of change {number}")
+        elif kept and len(kept) < len(stays):
+            problems.append(f"half a change: {len(kept)} of {len(stays)} images of change {number}")
+        left = [id for id in removed if id in content]
         if deletion == "done" and left:
             problems.append(f"back again: {len(left)} deleted images of change {number + 1}")
         elif left and len(left) < len(removed):
             problems.append(f"half a deletion: {len(left)} of {len(removed)} of change {number + 1} are left")
         elif how == "done" and deletion is None and len(left) < len(removed):
             problems.append(f"gone: images of change {number}")
-    if strangers := there.keys() - known:
+    if strangers := content.keys() - known:
         problems.append(f"never added: {sorted(strangers)[:3]}")
-    wanted = _content(right)
-    for id in there.keys() & known:
-        if there[id] != wanted[id]:
-            problems.append(f"changed: {id}: {there[id][1]} instead of {wanted[id][1]}")
+    expected = _content(right)
+    for id in content.keys() & known:
+        if content[id] != expected[id]:
+            problems.append(f"changed: {id}: {content[id][1]} instead of {expected[id][1]}")
             break
     return problems
 
@@ -180,16 +182,16 @@ class Pictures(FromNothing):
         command("gallery", "add", str(place), beside(place, "pictures"), "--model", beside(place, "run"))
         tell("all are added")
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
         problems = []
         again = command("gallery", "add", str(place), beside(place, "pictures"), "--model", beside(place, "run"))
-        if "all are added" in told and ": 0 added" not in again:
+        if "all are added" in acknowledged and ": 0 added" not in again:
             problems.append(f"lost: {again.strip()}")
         from rankshot.gallery import Gallery
 
         one, other = (
-            {Path(id).name + Path(id).parent.name: bits for id, bits in _content(Gallery.open(each)).items()}
-            for each in (place, reference)
+            {Path(id).name + Path(id).parent.name: bits for id, bits in _content(Gallery.open(folder)).items()}
+            for folder in (place, reference)
         )
         if one.keys() != other.keys():
             problems.append(f"{len(one)} images instead of {len(other)}")

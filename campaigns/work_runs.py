@@ -39,7 +39,7 @@ PASSES = ("date", "commit", "hardware", "torch")  # what differs between two eva
 
 
 def data_beside(place: Path) -> str:
-    return next(each.parent.name for each in sorted((place.parent / "cache").glob("*/manifest.json")))
+    return next(path.parent.name for path in sorted((place.parent / "cache").glob("*/manifest.json")))
 
 
 class Training(FromNothing):
@@ -55,17 +55,17 @@ class Training(FromNothing):
         )
         tell("trained")
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
         self.act(place, (), lambda _: None)
         problems = []
         for name in ("model.safetensors", "state.safetensors"):
             if tensors_in(place / name) != tensors_in(reference / name):
                 problems.append(f"{name} has other values than undisturbed")
-        one, other = (lines_of(each / "metrics.jsonl") for each in (place, reference))
+        one, other = (lines_of(folder / "metrics.jsonl") for folder in (place, reference))
         if one != other:
             problems.append(f"metrics.jsonl has {len(one)} lines instead of {len(other)}, or others")
         if left := sorted(
-            each.name for each in place.iterdir() if each.name not in {other.name for other in reference.iterdir()}
+            file.name for file in place.iterdir() if file.name not in {other.name for other in reference.iterdir()}
         ):
             problems.append(f"left behind: {left}")
         return problems
@@ -90,9 +90,9 @@ class Evaluation:
         command("evaluate", str(place), "--episodes", "20", "--root", beside(place, "cache"))
         tell("evaluated")
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
         problems = []
-        if "evaluated" in told and json_in(place / "evaluation.json", PASSES) != json_in(
+        if "evaluated" in acknowledged and json_in(place / "evaluation.json", PASSES) != json_in(
             reference / "evaluation.json", PASSES
         ):
             problems.append("what was measured is lost")

@@ -40,8 +40,8 @@ class Workload(Protocol):
         """
         ...
 
-    def check(self, place: Path, told: Sequence[str], reference: Path) -> list[str]:
-        """What is wrong with what lies there; `told` is all that was acknowledged. The work is finished here: what was
+    def check(self, place: Path, acknowledged: Sequence[str], reference: Path) -> list[str]:
+        """What is wrong with what lies there; `acknowledged` is all that was told of. The work is finished here: what was
         interrupted must be usable. `reference` is the same work undisturbed."""
         ...
 
@@ -89,7 +89,7 @@ def tensors_in(path: Path) -> dict[str, bytes]:
     """Bit for bit."""
     from safetensors.numpy import load_file
 
-    return {name: each.tobytes() for name, each in load_file(path).items()}
+    return {name: tensor.tobytes() for name, tensor in load_file(path).items()}
 
 
 def json_in(path: Path, without: Sequence[str] = ()) -> Any:

@@ -46,20 +46,20 @@ def hostile_zip(chance: random.Random, canary: str) -> tuple[bytes, str]:
         return zipped({**files, "c1/inner.zip": zipped(files), "c1/x.png": zipped(files)}), "zip in a zip"
     content = bytearray(zipped(files, method))
     if way == "flags":
-        for place in _headers(bytes(content), b"PK\x01\x02"):
-            content[place + 8 : place + 10] = packed("<H", chance.choice((1, 0x41, 8, 0x800, 0xFFFF)))
-            content[place + 10 : place + 12] = packed("<H", chance.choice((0, 1, 6, 8, 9, 12, 14, 93, 97, 99)))
+        for offset in _headers(bytes(content), b"PK\x01\x02"):
+            content[offset + 8 : offset + 10] = packed("<H", chance.choice((1, 0x41, 8, 0x800, 0xFFFF)))
+            content[offset + 10 : offset + 12] = packed("<H", chance.choice((0, 1, 6, 8, 9, 12, 14, 93, 97, 99)))
         return bytes(content), "zip with other flags and methods"
     if way == "comment":
-        place = content.rfind(b"PK\x05\x06")
-        content[place + 20 :] = packed("<H", 65535) + chance.choice((b"", b"PK\x05\x06" * 9000, bytes(65535)))
+        offset = content.rfind(b"PK\x05\x06")
+        content[offset + 20 :] = packed("<H", 65535) + chance.choice((b"", b"PK\x05\x06" * 9000, bytes(65535)))
         return bytes(content), "zip with a long comment"
     if way == "zip64":
-        place = content.rfind(b"PK\x05\x06")
+        offset = content.rfind(b"PK\x05\x06")
         record = b"PK\x06\x06" + packed(
             "<QHHIIQQQQ", 44, 45, 45, 0, 0, *(chance.choice((12, *INTERESTING)) for _ in range(4))
         )
-        content[place:place] = record + b"PK\x06\x07" + packed("<IQI", 0, chance.choice((place, *INTERESTING)), 1)
+        content[offset:offset] = record + b"PK\x06\x07" + packed("<IQI", 0, chance.choice((offset, *INTERESTING)), 1)
         if chance.random() < 0.7:
             end = content.rfind(b"PK\x05\x06")
             content[end + 8 : end + 20] = b"\xff" * 12
@@ -70,24 +70,27 @@ def hostile_zip(chance: random.Random, canary: str) -> tuple[bytes, str]:
 
 def lying_zip(chance: random.Random, content: bytes) -> bytes:
     """Packed or unpacked sizes, checksums and places of some entries, in one header or in both."""
-    found = bytearray(content)
+    changed = bytearray(content)
     both = chance.random() < 0.5
-    for magic, places in ((b"PK\x01\x02", (16, 20, 24, 42)), (b"PK\x03\x04", (14, 18, 22, 26))):
+    for magic, fields in ((b"PK\x01\x02", (16, 20, 24, 42)), (b"PK\x03\x04", (14, 18, 22, 26))):
         for header in _headers(content, magic):
             if chance.random() < 0.3 and (both or magic == b"PK\x01\x02"):
-                at = header + chance.choice(places)
-                found[at : at + 4] = packed("<I", chance.choice((*INTERESTING, 100, 2**28, 2**29 - 1)))
-    return bytes(found)
+                at = header + chance.choice(fields)
+                changed[at : at + 4] = packed("<I", chance.choice((*INTERESTING, 100, 2**28, 2**29 - 1)))
+    return bytes(changed)
 
 
 def bomb_zip(chance: random.Random, files: dict[str, bytes]) -> bytes:
     """An entry of a few kilobytes that unpacks to two gigabytes, and says it is small, or that it is just not too large."""
-    told = chance.choice((100, 2**29 - 1, BOMB))
+    claimed = chance.choice((100, 2**29 - 1, BOMB))
     method, packed_ = bombs(chance)
     name = b"c1/9.png"
     crc = 0
     local = (
-        b"PK\x03\x04" + packed("<HHHHHIIIHH", 20, 0, method, 0, 33, crc, len(packed_), told, len(name), 0) + name + packed_
+        b"PK\x03\x04"
+        + packed("<HHHHHIIIHH", 20, 0, method, 0, 33, crc, len(packed_), claimed, len(name), 0)
+        + name
+        + packed_
     )
     good = bytearray(zipped(files))
     end = good.rfind(b"PK\x05\x06")
@@ -95,7 +98,7 @@ def bomb_zip(chance: random.Random, files: dict[str, bytes]) -> bytes:
     entry = (
         b"PK\x01\x02"
         + packed(
-            "<HHHHHHIIIHHHHHII", 20, 20, 0, method, 0, 33, crc, len(packed_), told, len(name), 0, 0, 0, 0, 0, directory
+            "<HHHHHHIIIHHHHHII", 20, 20, 0, method, 0, 33, crc, len(packed_), claimed, len(name), 0, 0, 0, 0, 0, directory
         )
         + name
     )
@@ -127,16 +130,16 @@ def bombs(chance: random.Random) -> tuple[int, bytes]:
 
 def overlapping(chance: random.Random, content: bytes) -> bytes:
     """All entries of the directory begin at the same place."""
-    found = bytearray(content)
+    changed = bytearray(content)
     for header in _headers(content, b"PK\x01\x02"):
         if chance.random() < 0.8:
-            found[header + 42 : header + 46] = bytes(4)
-    return bytes(found)
+            changed[header + 42 : header + 46] = bytes(4)
+    return bytes(changed)
 
 
 def _headers(content: bytes, magic: bytes) -> list[int]:
-    found, place = [], content.find(magic)
-    while place >= 0:
-        found.append(place)
-        place = content.find(magic, place + 4)
-    return found
+    offsets, offset = [], content.find(magic)
+    while offset >= 0:
+        offsets.append(offset)
+        offset = content.find(magic, offset + 4)
+    return offsets

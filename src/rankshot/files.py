@@ -185,28 +185,28 @@ def _refused(path: Path, why: str) -> OSError:
 
 
 @contextmanager
-def whole_folder(place: Path) -> Iterator[Path]:
-    """A folder to fill, which is there as `place` when the block ends well, and not when it does not.
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill, which is there as `folder` when the block ends well, and not when it does not.
 
     One that is there and empty is filled where it is, since it may be a volume or a link: put last what makes it whole.
     """
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise FileExistsError(f"{place} exists already: name a new folder")
-    if place.exists():
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} exists already: name a new folder")
+    if folder.exists():
         try:
-            yield place
+            yield folder
         except BaseException:
-            for each in place.iterdir():
-                shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+            for entry in folder.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
             raise
         return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    making = place.with_name(f".{place.name}-{secrets.token_hex(4)}")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    making = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
     making.mkdir()
     try:
         yield making
-        making.rename(place)
-        wait_for_folder(place.parent)
+        making.rename(folder)
+        wait_for_folder(folder.parent)
     finally:
         shutil.rmtree(making, ignore_errors=True)
 

@@ -14,8 +14,8 @@ def hardware() -> str:
     """The GPU's name, or the processor's."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_name()
-    told = Path("/proc/cpuinfo")
-    for line in told.read_text(errors="replace").splitlines() if told.exists() else []:
+    cpuinfo = Path("/proc/cpuinfo")
+    for line in cpuinfo.read_text(errors="replace").splitlines() if cpuinfo.exists() else []:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
@@ -23,8 +23,8 @@ def hardware() -> str:
 
 def commit() -> str | None:
     """Of the source that runs, where it lies in its repository; where it comes without history, COMMIT may tell it."""
-    if told := os.environ.get("COMMIT"):
-        return told
+    if from_environment := os.environ.get("COMMIT"):
+        return from_environment
     here = Path(__file__).parent
 
     def git(*arguments: str) -> str:

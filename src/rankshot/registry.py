@@ -133,11 +133,12 @@ class Registry:
         """A part with these settings, and its defaults for the others."""
         part = self[name]
         hints = part.types
-        for each in settings or {}:
-            if each not in hints:
-                raise ValueError(unknown_setting(each, part, self))
+        for setting in settings or {}:
+            if setting not in hints:
+                raise ValueError(unknown_setting(setting, part, self))
         values = {
-            each: checked(value, hints[each], f"{self.kind} {name}", each) for each, value in (settings or {}).items()
+            setting: checked(value, hints[setting], f"{self.kind} {name}", setting)
+            for setting, value in (settings or {}).items()
         }
         return Choice(name, {**part.defaults, **values})
 
@@ -171,12 +172,14 @@ def _replaces(make: Callable[..., Any], file: str, before: Part) -> bool:
 def unknown_setting(name: str, part: Part, registry: Registry) -> str:
     """The sentence about a setting that a part has not: whose it is, or what was meant."""
     known = list(part.defaults)
-    owners = {other: None for each in REGISTRIES for other, owner in each.items() if name in owner.types}
+    owners = {
+        other: None for known_registry in REGISTRIES for other, owner in known_registry.items() if name in owner.types
+    }
     if owners:
         return f"{registry.kind} {part.name!r} has no setting {name!r}: that is a setting of {', '.join(map(repr, owners))}"
     like = difflib.get_close_matches(name, known, n=1)
-    there = f"did you mean {like[0]!r}?" if like else f"there is {', '.join(map(repr, known)) or 'none'}"
-    return f"{registry.kind} {part.name!r} has no setting {name!r}: {there}"
+    suggestion = f"did you mean {like[0]!r}?" if like else f"there is {', '.join(map(repr, known)) or 'none'}"
+    return f"{registry.kind} {part.name!r} has no setting {name!r}: {suggestion}"
 
 
 @cache
@@ -184,7 +187,7 @@ def _settings(make: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
     """name -> type and default."""
     called = make.__init__ if inspect.isclass(make) else make
     hints = typing.get_type_hints(called, include_extras=True)
-    found = {}
+    settings = {}
     for name, parameter in inspect.signature(make).parameters.items():
         if parameter.default is inspect.Parameter.empty:
             continue
@@ -192,8 +195,8 @@ def _settings(make: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
             raise ValueError(f"the setting {name!r} of {make.__qualname__} has no type: write {name}: float = …, say")
         hint = simple(hints[name])
         if hint is not None:
-            found[name] = hint, parameter.default
-    return found
+            settings[name] = hint, parameter.default
+    return settings
 
 
 def simple(hint: Any) -> Any:
@@ -208,8 +211,8 @@ def simple(hint: Any) -> Any:
     if origin is Annotated:
         return hint if simple(inside[0]) is not None else None
     if origin in (types.UnionType, typing.Union):
-        kinds = [each for each in inside if simple(each) is not None]
-        if not any(each is not types.NoneType for each in kinds):
+        kinds = [kind for kind in inside if simple(kind) is not None]
+        if not any(kind is not types.NoneType for kind in kinds):
             return None
         return typing.Union[tuple(kinds)]  # noqa: UP007  # of as many as there are
     if origin is tuple and inside[1:] == (...,):
@@ -220,12 +223,12 @@ def simple(hint: Any) -> Any:
 def help_of(make: Callable[..., Any]) -> dict[str, str]:
     """What each argument means, by the section `Args:` of the docstring of a class, its constructor or a function."""
     texts = [inspect.getdoc(make) or "", (inspect.getdoc(make.__init__) or "") if inspect.isclass(make) else ""]
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for text in texts:
         section = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)*)", text, re.MULTILINE)
-        for name, told in re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", section[1] if section else "", re.MULTILINE):
-            found[name] = " ".join(told.split())
-    return found
+        for name, description in re.findall(r"^ {4}(\w+): (.*(?:\n {5,}.*)*)", section[1] if section else "", re.MULTILINE):
+            descriptions[name] = " ".join(description.split())
+    return descriptions
 
 
 def load_files(files: Iterable[str | Path]) -> None:

@@ -71,13 +71,13 @@ def parsed(content: bytes | str, hint: Any, where: str) -> Any:
     return checked(value, hint, where)
 
 
-def checked(value: Any, hint: Any, where: str, place: str = "") -> Any:
+def checked(value: Any, hint: Any, where: str, key_path: str = "") -> Any:
     """`value`, with tuples and floats in place of lists and whole numbers where `hint` says so; else a `ValueError`."""
     try:
-        return _fitted(value, hint, place)
+        return _fitted(value, hint, key_path)
     except _Wrong as wrong:
-        place = f"{where}: {wrong.place} should" if wrong.place else f"{where} should"
-        raise ValueError(f"{place} {wrong.what}") from None
+        subject = f"{where}: {wrong.key_path} should" if wrong.key_path else f"{where} should"
+        raise ValueError(f"{subject} {wrong.what}") from None
 
 
 def check_fields(record: Any, where: str) -> None:
@@ -87,111 +87,116 @@ def check_fields(record: Any, where: str) -> None:
 
 
 class _Wrong(Exception):
-    def __init__(self, place: str, wanted: str, got: Any) -> None:
-        super().__init__(place)
-        shown = got if isinstance(got, _Told) else repr(got)
+    def __init__(self, key_path: str, expected: str, got: Any) -> None:
+        super().__init__(key_path)
+        shown = got if isinstance(got, _Verbatim) else repr(got)
         shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
-        self.place, self.what = place, f"be {wanted}, got {shown}"
+        self.key_path, self.what = key_path, f"be {expected}, got {shown}"
 
 
-class _Told(str):
+class _Verbatim(str):
     """Words instead of a value."""
 
 
-def _fitted(value: Any, hint: Any, place: str) -> Any:
+def _fitted(value: Any, hint: Any, key_path: str) -> Any:
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Required, NotRequired):
-        return _fitted(value, inside[0], place)
+        return _fitted(value, inside[0], key_path)
     if origin is Annotated:
         try:
-            found = _fitted(value, inside[0], place)
+            fitted = _fitted(value, inside[0], key_path)
         except _Wrong as wrong:
-            raise _Wrong(place, in_words(hint), value) if wrong.place == place else wrong from None
-        if not all(limit(found) for limit in inside[1:]):
-            raise _Wrong(place, in_words(hint), value)
-        return found
+            raise _Wrong(key_path, in_words(hint), value) if wrong.key_path == key_path else wrong from None
+        if not all(limit(fitted) for limit in inside[1:]):
+            raise _Wrong(key_path, in_words(hint), value)
+        return fitted
     if hint is Any:
         return value
     if origin in (types.UnionType, typing.Union):
-        return _one_of(value, hint, inside, place)
+        return _one_of(value, hint, inside, key_path)
     if origin is Literal:
-        if not any(type(each) is type(value) and each == value for each in inside):
-            raise _Wrong(place, in_words(hint), value)
+        if not any(type(option) is type(value) and option == value for option in inside):
+            raise _Wrong(key_path, in_words(hint), value)
         return value
     if is_dataclass(hint):
-        return _record(value, hint, place)
+        return _record(value, hint, key_path)
     if typing.is_typeddict(hint):
-        return _object(value, hint, place)
+        return _object(value, hint, key_path)
     if origin is not None:
-        return _FITTED[origin](value, inside, hint, place)
+        return _FITTED[origin](value, inside, hint, key_path)
     if hint is float and type(value) is int and abs(value) < 2**1000:
         return float(value)
     if hint is None:
         hint = types.NoneType
     if type(value) is not hint:
-        raise _Wrong(place, in_words(hint), value)
+        raise _Wrong(key_path, in_words(hint), value)
     return value
 
 
-def _one_of(value: Any, hint: Any, options: tuple[Any, ...], place: str) -> Any:
+def _one_of(value: Any, hint: Any, options: tuple[Any, ...], key_path: str) -> Any:
     deeper: _Wrong | None = None
     for option in options:
         try:
-            return _fitted(value, option, place)
+            return _fitted(value, option, key_path)
         except _Wrong as wrong:
-            if wrong.place != place or typing.get_origin(option) is Annotated:  # of the right kind, and yet wrong
+            if wrong.key_path != key_path or typing.get_origin(option) is Annotated:  # of the right kind, and yet wrong
                 deeper = deeper or wrong
     kinds = [option for option in options if option not in (None, types.NoneType)]
-    raise deeper if deeper is not None and len(kinds) == 1 else _Wrong(place, in_words(hint), value)
+    raise deeper if deeper is not None and len(kinds) == 1 else _Wrong(key_path, in_words(hint), value)
 
 
-def _object(value: Any, hint: Any, place: str) -> dict[str, Any]:
+def _object(value: Any, hint: Any, key_path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _Wrong(place, "an object", value)
+        raise _Wrong(key_path, "an object", value)
     hints = typing.get_type_hints(hint, include_extras=True)
-    for name, each in hints.items():  # Python itself does not see through annotations that are texts
-        is_needed = typing.get_origin(each) is Required or (hint.__total__ and typing.get_origin(each) is not NotRequired)
+    for name, field_hint in hints.items():  # Python itself does not see through annotations that are texts
+        is_needed = typing.get_origin(field_hint) is Required or (
+            hint.__total__ and typing.get_origin(field_hint) is not NotRequired
+        )
         if is_needed and name not in value:
-            raise _Wrong(_at(place, name), "there", _Told("nothing"))
-    return {name: _fitted(each, hints.get(name, Any), _at(place, name)) for name, each in value.items()}
+            raise _Wrong(_at(key_path, name), "there", _Verbatim("nothing"))
+    return {name: _fitted(field_value, hints.get(name, Any), _at(key_path, name)) for name, field_value in value.items()}
 
 
-def _record(value: Any, kind: Any, place: str) -> Any:
+def _record(value: Any, kind: Any, key_path: str) -> Any:
     """An object into a dataclass, which has a field for everything in it."""
     if isinstance(value, kind):
         return value
     if not isinstance(value, dict):
-        raise _Wrong(place, "an object", value)
+        raise _Wrong(key_path, "an object", value)
     hints = typing.get_type_hints(kind, include_extras=True)
     for name in value.keys() - hints.keys():
         like = difflib.get_close_matches(str(name), hints, n=1)
-        raise _Wrong(_at(place, name), f"{like[0]!r}" if like else f"one of {', '.join(hints)}", name)
-    for each in fields(kind):
-        if each.name not in value and each.default is MISSING and each.default_factory is MISSING:
-            raise _Wrong(_at(place, each.name), "there", _Told("nothing"))
-    return kind(**{name: _fitted(each, hints[name], _at(place, name)) for name, each in value.items()})
+        raise _Wrong(_at(key_path, name), f"{like[0]!r}" if like else f"one of {', '.join(hints)}", name)
+    for field in fields(kind):
+        if field.name not in value and field.default is MISSING and field.default_factory is MISSING:
+            raise _Wrong(_at(key_path, field.name), "there", _Verbatim("nothing"))
+    return kind(**{name: _fitted(field_value, hints[name], _at(key_path, name)) for name, field_value in value.items()})
 
 
-def _list(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> list[Any]:
+def _list(value: Any, inside: tuple[Any, ...], hint: Any, key_path: str) -> list[Any]:
     if not isinstance(value, (list, tuple)):
-        raise _Wrong(place, in_words(hint), value)
-    return [_fitted(each, inside[0], f"{place}[{number}]") for number, each in enumerate(value)]
+        raise _Wrong(key_path, in_words(hint), value)
+    return [_fitted(item, inside[0], f"{key_path}[{number}]") for number, item in enumerate(value)]
 
 
-def _tuple(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> tuple[Any, ...]:
+def _tuple(value: Any, inside: tuple[Any, ...], hint: Any, key_path: str) -> tuple[Any, ...]:
     if len(inside) == 2 and inside[1] is ...:
-        return tuple(_list(value, inside, hint, place))
+        return tuple(_list(value, inside, hint, key_path))
     if not isinstance(value, (list, tuple)) or len(value) != len(inside):
-        raise _Wrong(place, in_words(hint), value)
+        raise _Wrong(key_path, in_words(hint), value)
     return tuple(
-        _fitted(each, one, f"{place}[{number}]") for number, (each, one) in enumerate(zip(value, inside, strict=True))
+        _fitted(item, item_hint, f"{key_path}[{number}]")
+        for number, (item, item_hint) in enumerate(zip(value, inside, strict=True))
     )
 
 
-def _dict(value: Any, inside: tuple[Any, ...], hint: Any, place: str) -> dict[str, Any]:
+def _dict(value: Any, inside: tuple[Any, ...], hint: Any, key_path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _Wrong(place, "an object", value)
-    return {_fitted(name, inside[0], place): _fitted(each, inside[1], _at(place, name)) for name, each in value.items()}
+        raise _Wrong(key_path, "an object", value)
+    return {
+        _fitted(name, inside[0], key_path): _fitted(item, inside[1], _at(key_path, name)) for name, item in value.items()
+    }
 
 
 _FITTED: dict[Any, Callable[..., Any]] = {list: _list, tuple: _tuple, dict: _dict}
@@ -208,9 +213,9 @@ def in_words(hint: Any) -> str:
     if origin is Annotated:
         return " ".join([in_words(inside[0]), *map(str, inside[1:])])
     if origin in (types.UnionType, typing.Union):
-        return " or ".join(in_words(each) for each in inside)
+        return " or ".join(in_words(option) for option in inside)
     if origin is Literal:
-        return "one of " + ", ".join(json.dumps(each) for each in inside)
+        return "one of " + ", ".join(json.dumps(option) for option in inside)
     if origin is list or (origin is tuple and inside[1:] == (...,)):
         return f"a list of {in_words(inside[0]).removeprefix('a ').replace('number', 'numbers').replace('text', 'texts')}"
     if origin is tuple:
@@ -220,6 +225,6 @@ def in_words(hint: Any) -> str:
     return _WORDS.get(origin or hint, "an object")
 
 
-def _at(place: str, name: str) -> str:
+def _at(key_path: str, name: str) -> str:
     shown = name if name.isidentifier() and len(name) <= SHOWN else repr(name[:SHOWN])
-    return f"{place}.{shown}" if place else shown
+    return f"{key_path}.{shown}" if key_path else shown

@@ -28,7 +28,7 @@ class Entry(TypedDict):
 
 # Two notes, so that no single bit that changes makes a file look as if it never had a checksum.
 CHECKSUM = {"checksum": "sha256", "sha256": "0" * 64}
-TELLS, FOUND = b'"checksum":"sha256"', re.compile(rb'"sha256":"([0-9a-f]{64})"')
+CLAIM, DIGEST = b'"checksum":"sha256"', re.compile(rb'"sha256":"([0-9a-f]{64})"')
 MOST_HEADER = 2**26  # bytes: of a file with a million tensors
 CHECKED: dict[tuple[int, int], tuple[int, int]] = {}  # which files were found intact: (device, inode) -> size and time
 
@@ -37,8 +37,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
     """All of them in one file, with notes, whole or not at all."""
     from safetensors.torch import save
 
-    content = save({name: each.detach().cpu().contiguous() for name, each in tensors.items()}, {**notes, **CHECKSUM})
-    start, end = _place(content[: 8 + int.from_bytes(content[:8], "little")])
+    content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {**notes, **CHECKSUM})
+    start, end = _checksum_span(content[: 8 + int.from_bytes(content[:8], "little")])
     digest = hashlib.sha256(content).hexdigest().encode()
     write_whole(path, content[:start] + digest + content[end:])
 
@@ -53,7 +53,7 @@ def read_notes(path: Path) -> dict[str, str]:
     """The notes that `write_tensors` wrote."""
     with _opened(path) as file:
         notes: dict[str, str] = file.metadata() or {}
-    return {name: each for name, each in notes.items() if name not in CHECKSUM}
+    return {name: note for name, note in notes.items() if name not in CHECKSUM}
 
 
 @contextmanager
@@ -104,32 +104,32 @@ def _check(path: Path, file: BinaryIO, size: int) -> None:
     header = length + file.read(header_size)
     if (end := _end_of_data(header[8:])) != size - len(header):
         raise ValueError(f"{path} is damaged or cut short: {size - len(header)} bytes of tensors instead of {end}")
-    told, found = TELLS in header, FOUND.findall(header)
-    if not told and not found:
+    is_claimed, recorded = CLAIM in header, DIGEST.findall(header)
+    if not is_claimed and not recorded:
         log.info("%s has no checksum: it was not written by this version of rankshot", path)
         return
-    if not told or len(found) != 1:
+    if not is_claimed or len(recorded) != 1:
         raise ValueError(f"{path} is damaged or cut short: its checksum is not whole")
-    start, end = _place(header)
+    start, end = _checksum_span(header)
     digest = hashlib.sha256(header[:start] + CHECKSUM["sha256"].encode() + header[end:])
     while part := file.read(2**20):
         digest.update(part)
-    if digest.hexdigest().encode() != found[0]:
+    if digest.hexdigest().encode() != recorded[0]:
         raise ValueError(f"{path} is damaged or cut short: its checksum is not that of what was written")
 
 
 def _end_of_data(header: bytes) -> int | None:
     """How many bytes of tensors a header tells of; None: it is none."""
     try:
-        told = parsed(header, dict[str, dict[str, Any]], "the header")
-        ends = [checked(each, Entry, name)["data_offsets"][1] for name, each in told.items() if name != "__metadata__"]
+        entries = parsed(header, dict[str, dict[str, Any]], "the header")
+        ends = [checked(entry, Entry, name)["data_offsets"][1] for name, entry in entries.items() if name != "__metadata__"]
     except ValueError:
         return None
     return max(ends, default=0)
 
 
-def _place(header: bytes) -> tuple[int, int]:
+def _checksum_span(header: bytes) -> tuple[int, int]:
     """Where in a header the checksum is."""
-    found = FOUND.search(header)
-    assert found is not None
-    return found.span(1)
+    match = DIGEST.search(header)
+    assert match is not None
+    return match.span(1)

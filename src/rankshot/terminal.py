@@ -21,7 +21,7 @@ def printable(text: object) -> str:
     café \x1b[31m \u202egnp.exe \xff\n
     """
     text = str(text)
-    return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
+    return text if text.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in text)
 
 
 def _escaped(character: str) -> str:
@@ -43,8 +43,8 @@ def json_line(value: Any, encoding: str | None = None) -> str:
     >>> print(json_line({"id": "café \x9b1m \udcff"}))
     {"id": "café \u009b1m \udcff"}
     """
-    told = json.dumps(value, ensure_ascii=codecs.lookup(encoding or "utf-8").name != "utf-8")
-    return told if told.isprintable() else "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in told)
+    line = json.dumps(value, ensure_ascii=codecs.lookup(encoding or "utf-8").name != "utf-8")
+    return line if line.isprintable() else "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def wants_bar(stream: TextIO | None = None) -> bool:
@@ -62,7 +62,7 @@ def wants_bar(stream: TextIO | None = None) -> bool:
 
 @contextmanager
 def counting(name: str, lines: int = 10) -> Iterator[Callable[[int, int], None]]:
-    """told(done, total): a bar, or about `lines` plain lines."""
+    """show(done, total): a bar, or about `lines` plain lines."""
     if not wants_bar():
         yield _lines(name, lines)
         return
@@ -77,7 +77,7 @@ def counting(name: str, lines: int = 10) -> Iterator[Callable[[int, int], None]]
 
 @contextmanager
 def tallying(what: str, *, beside_output: bool = True) -> Iterator[Callable[[int], None]]:
-    """told(done), of nobody knows how many: a live line on standard error, and nothing in a log.
+    """show(done), of nobody knows how many: a live line on standard error, and nothing in a log.
 
     beside_output   what a command prints goes elsewhere; on the same terminal its lines are progress enough
     """
@@ -92,20 +92,20 @@ def tallying(what: str, *, beside_output: bool = True) -> Iterator[Callable[[int
     with progress.Progress(*columns, console=console.Console(stderr=True), redirect_stdout=False) as bar:
         task, start = bar.add_task(what, total=None, rate=""), time.perf_counter()
 
-        def told(done: int) -> None:
+        def show(done: int) -> None:
             rate = done / max(time.perf_counter() - start, 1e-9)
             bar.update(task, completed=done, rate=f"{rate:,.0f}/s")
 
-        yield told
+        yield show
 
 
 def _lines(name: str, lines: int) -> Callable[[int, int], None]:
-    told = 0
+    lines_said = 0
 
     def tell(done: int, total: int) -> None:
-        nonlocal told
-        if done * lines // total > told:
-            told = done * lines // total
+        nonlocal lines_said
+        if done * lines // total > lines_said:
+            lines_said = done * lines // total
             say(f"{name}  {done}/{total}")
 
     return tell

@@ -38,5 +38,5 @@ def unit_vectors(embeddings: Tensor) -> Tensor:
 
 def squared_distances(embeddings: Tensor) -> Tensor:
     """(B, D) -> (B, B): between the unit vectors of every two, from 0 to 4."""
-    unit = unit_vectors(embeddings)
-    return 2 - 2 * (unit @ unit.T).clamp(-1, 1)
+    normalised = unit_vectors(embeddings)
+    return 2 - 2 * (normalised @ normalised.T).clamp(-1, 1)

@@ -31,7 +31,7 @@ def prepared(source, place, **options):
 
 def test_against_a_plain_loop(source, tmp_path):
     told = []
-    manifest, sets = prepared(source, tmp_path / "cache", told=lambda *each: told.append(each))
+    manifest, sets = prepared(source, tmp_path / "cache", progress=lambda *count: told.append(count))
     assert told == [(done, 24) for done in range(1, 25)]
     assert manifest["images"] == 24
     assert manifest["skipped"] == []

@@ -70,7 +70,7 @@ def crop(images: Tensor, noise: Tensor) -> Tensor:
 
 def jitter(images: Tensor, noise: Tensor) -> Tensor:
     """Brightness, contrast and, of colour images, saturation, each by 0.6 to 1.4 times."""
-    brightness, contrast, saturation = (0.6 + 0.8 * noise[:, place, None, None, None] for place in (3, 4, 5))
+    brightness, contrast, saturation = (0.6 + 0.8 * noise[:, column, None, None, None] for column in (3, 4, 5))
     images = images * brightness
     mean = images.mean((1, 2, 3), keepdim=True)
     images = mean + contrast * (images - mean)

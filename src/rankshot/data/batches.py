@@ -69,11 +69,11 @@ class ClassBatchSampler:
         generator = generator_for(self.seed, number)
         chosen = torch.randperm(self.n_available, generator=generator)[: self.n_classes]
         ends = self.counts[chosen].cumsum(0)  # of each chosen class, in the pool of all their images
-        places = torch.randperm(int(ends[-1]), generator=generator)[
+        positions = torch.randperm(int(ends[-1]), generator=generator)[
             self.rank : self.batch_size : self.world_size
         ].contiguous()
-        which = torch.searchsorted(ends, places, right=True)
-        within = places - (ends - self.counts[chosen])[which]
+        which = torch.searchsorted(ends, positions, right=True)
+        within = positions - (ends - self.counts[chosen])[which]
         return self.by_class[self.starts[chosen[which]] + within].to(self.device, non_blocking=True)
 
     def __iter__(self) -> Iterator[list[int]]:

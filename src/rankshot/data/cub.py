@@ -51,18 +51,18 @@ def listing(
     classes = []
     for number, tree in enumerate(trees):
         for folder, files in by_folder(tree.names()).items():
-            if not (found := CLASS.fullmatch(PurePosixPath(folder).name)):
+            if not (match := CLASS.fullmatch(PurePosixPath(folder).name)):
                 continue
             pictures = tuple(
                 Picture(number, file, boxes[number].get("/".join(PurePosixPath(file).parts[-2:]))) for file in files
             )
-            if boxes[number] and any(each.box is None for each in pictures):
-                lost = next(each.name for each in pictures if each.box is None)
+            if boxes[number] and any(picture.box is None for picture in pictures):
+                lost = next(picture.name for picture in pictures if picture.box is None)
                 raise ValueError(f"{tree.path}: bounding_boxes.txt has no box for {lost}")
-            classes.append(ClassListing(found[0], _split(name, int(found[1])), pictures))
+            classes.append(ClassListing(match[0], _split(name, int(match[1])), pictures))
     if len(classes) != CLASSES and not (partial and classes):
         raise advised(ValueError(f"CUB-200-2011 has {CLASSES} classes, but {len(classes)} were found."), HOW)
-    classes.sort(key=lambda each: each.name)
+    classes.sort(key=lambda class_listing: class_listing.name)
     options = {"size": size, "cropped": "to bounding boxes" if any(boxes) else "as it came"}
     return Listing(name, trees, split_by_split(classes), Preprocess(3, size, size), options)
 
@@ -89,7 +89,7 @@ def _boxes(tree: Tree) -> dict[str, Box]:
             raise ValueError(f"{tree.path / tables[name]}: {content}")
         rows[name] = [line.split() for line in content.decode().splitlines() if line.strip()]
     files = {row[0]: row[1] for row in rows["images.txt"] if len(row) == 2}
-    found = {}
+    boxes = {}
     for row in rows["bounding_boxes.txt"]:
         try:
             number, left, top, width, height = row[0], *map(float, row[1:])
@@ -98,5 +98,5 @@ def _boxes(tree: Tree) -> dict[str, Box]:
                 f"{tree.path / tables['bounding_boxes.txt']}: cannot read the line {' '.join(row)!r}"
             ) from None
         if number in files:
-            found[files[number]] = (left, top, left + width, top + height)
-    return found
+            boxes[files[number]] = (left, top, left + width, top + height)
+    return boxes

@@ -62,29 +62,29 @@ Image.core.set_block_size(2**26)  # type: ignore[attr-defined]  # as its variabl
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
-def decode(content: bytes, wanted: Preprocess, box: Box | None = None) -> NDArray[np.uint8]:
+def decode(content: bytes, preprocess: Preprocess, box: Box | None = None) -> NDArray[np.uint8]:
     """The picture in a file, cut to `box` and made ready: (C, H, W). Waits while other threads have all of the memory."""
-    if wanted.channels not in (1, 3):
-        raise ValueError(f"pictures are grey or in colour, 1 or 3 channels: the network wants {wanted.channels}")
+    if preprocess.channels not in (1, 3):
+        raise ValueError(f"pictures are grey or in colour, 1 or 3 channels: the network wants {preprocess.channels}")
     # Large JPEGs are decoded at a half, a quarter or an eighth of their size, still twice what is needed.
-    draft = None if box is not None else (2 * wanted.width, 2 * wanted.height)
-    shape = wanted.shape
+    draft = None if box is not None else (2 * preprocess.width, 2 * preprocess.height)
+    shape = preprocess.shape
     header = look(content, draft)
     what = f"to decode {header.width}x{header.height} pixels of {header.kind}"
     try:
         with PIXELS.claim(needed(header, shape), what):
-            return fitted(_upright(content, header, shape, draft), wanted, box)
+            return fitted(_upright(content, header, shape, draft), preprocess, box)
     except OverBudget as error:
         raise Undecodable(str(error)) from None
 
 
 def needed(header: Header, shape: tuple[int, int, int]) -> int:
     """Bytes that decoding takes at most."""
-    wanted = 1 if shape[0] == 1 else 4  # bytes that Pillow has for a pixel of the result
+    a_pixel = 1 if shape[0] == 1 else 4  # bytes that Pillow has for a pixel of the result
     lines = 2 * LINE * max(header.width, header.height)
     loaded = header.pixels * header.stored + header.extra
-    converted = header.pixels * (header.stored + wanted)
-    turned = header.pixels * 2 * wanted
+    converted = header.pixels * (header.stored + a_pixel)
+    turned = header.pixels * 2 * a_pixel
     # To resize, Pillow makes it as small as four times the result first, then as wide as that.
     beside = min(header.pixels, A_PART) * BYTES_A_PIXEL + 32 * shape[1] * shape[2] + 2**16
     return max(loaded, converted, turned) + lines + beside
@@ -123,26 +123,26 @@ def _turn(image: Image.Image) -> Image.Transpose | None:
     return TURNS.get(image.getexif().get(ORIENTATION, 1))
 
 
-def fitted(picture: Image.Image, wanted: Preprocess, box: Box | None) -> NDArray[np.uint8]:
+def fitted(picture: Image.Image, preprocess: Preprocess, box: Box | None) -> NDArray[np.uint8]:
     """A picture of mode "L" or "RGB", as pixels (C, H, W)."""
     if box is not None:
         picture = picture.crop(_inside(box, picture.size))
-    size, resampling = (wanted.width, wanted.height), Image.Resampling[wanted.interpolation.upper()]
-    if wanted.fit == "crop":
+    size, resampling = (preprocess.width, preprocess.height), Image.Resampling[preprocess.interpolation.upper()]
+    if preprocess.fit == "crop":
         small = picture.resize(size, resampling, box=_middle(picture.size, size), reducing_gap=2.0)
-    elif wanted.fit == "pad":
-        small = _padded(picture, size, resampling, background=255 if wanted.invert else 0)
+    elif preprocess.fit == "pad":
+        small = _padded(picture, size, resampling, background=255 if preprocess.invert else 0)
     else:
         small = picture.resize(size, resampling, reducing_gap=2.0)
     values = np.asarray(small)
-    pixels = values[None] if wanted.channels == 1 else values.transpose(2, 0, 1)
-    return 255 - pixels if wanted.invert else np.ascontiguousarray(pixels)
+    pixels = values[None] if preprocess.channels == 1 else values.transpose(2, 0, 1)
+    return 255 - pixels if preprocess.invert else np.ascontiguousarray(pixels)
 
 
-def _middle(size: tuple[int, int], wanted: tuple[int, int]) -> Box:
+def _middle(size: tuple[int, int], target: tuple[int, int]) -> Box:
     """The largest part of a picture in its middle that has the form of what is wanted."""
-    scale = min(size[0] / wanted[0], size[1] / wanted[1])
-    width, height = scale * wanted[0], scale * wanted[1]
+    scale = min(size[0] / target[0], size[1] / target[1])
+    width, height = scale * target[0], scale * target[1]
     left, top = (size[0] - width) / 2, (size[1] - height) / 2
     return left, top, left + width, top + height
 

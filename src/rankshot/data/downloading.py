@@ -29,8 +29,8 @@ def download_omniglot(folder: Path) -> list[Path]:
     try:
         return [download(OMNIGLOT + name, folder / name, md5) for name, md5 in OMNIGLOT_MD5.items()]
     except URLError as error:
-        told = f"omniglot is not prepared yet, and cannot be downloaded: {error.reason}."
-        raise advised(FileNotFoundError(told), HOW) from None
+        message = f"omniglot is not prepared yet, and cannot be downloaded: {error.reason}."
+        raise advised(FileNotFoundError(message), HOW) from None
 
 
 def download(url: str, path: Path, md5: str) -> Path:
@@ -39,13 +39,13 @@ def download(url: str, path: Path, md5: str) -> Path:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     log.info("downloading %s", url)
-    found = hashlib.md5(usedforsecurity=False)
+    digest = hashlib.md5(usedforsecurity=False)
     with urllib.request.urlopen(url, timeout=TIMEOUT) as response, replacing(path) as file:
         while chunk := response.read(2**20):
             write_all(file, chunk)
-            found.update(chunk)
-        if found.hexdigest() != md5:
-            raise ValueError(f"{url} is not what it should be: its md5 is {found.hexdigest()} instead of {md5}")
+            digest.update(chunk)
+        if digest.hexdigest() != md5:
+            raise ValueError(f"{url} is not what it should be: its md5 is {digest.hexdigest()} instead of {md5}")
     return path
 
 

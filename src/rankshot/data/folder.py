@@ -38,57 +38,57 @@ def listing(
 ) -> Listing:
     """What lies in a folder, a zip or a tar file, or what a csv tells. The size is of both sides, or height and width."""
     height, width = (size, size) if isinstance(size, int) else size
-    wanted = Preprocess(channels, height, width, fit, interpolation, invert=invert)
+    preprocess = Preprocess(channels, height, width, fit, interpolation, invert=invert)
     options: dict[str, object] = {"size": size, "channels": channels, "seed": seed}
     if path.suffix.lower() == ".csv":
         tree, classes = open_tree(path.parent), _from_csv(path)
     else:
         tree = open_tree(path)
         classes = _from_folders(tree)
-    if all(not each.split for each in classes):
+    if all(not class_listing.split for class_listing in classes):
         classes = _split(classes, seed)
         options["split"] = f"by seed, {' : '.join(map(str, SHARES))}"
-    for each in classes:
-        if len(each.pictures) < FEW:
-            log.warning("class %r has %d image: it cannot be learned from", each.name, len(each.pictures))
-    return Listing(path.stem, [tree], split_by_split(classes), wanted, options)
+    for class_listing in classes:
+        if len(class_listing.pictures) < FEW:
+            log.warning("class %r has %d image: it cannot be learned from", class_listing.name, len(class_listing.pictures))
+    return Listing(path.stem, [tree], split_by_split(classes), preprocess, options)
 
 
 def _from_folders(tree: Tree) -> list[ClassListing]:
-    found = by_folder(tree.names())
-    if not found:
+    folders = by_folder(tree.names())
+    if not folders:
         raise ValueError(
             f"{tree.path} holds no images; expected are folders with one class each, such as cat/1.jpg, dog/1.jpg"
         )
-    if "." in found:
-        raise ValueError(f"{tree.path}: {found['.'][0]} lies in no class; put the images of each class into a folder")
-    parts = [PurePosixPath(folder).parts for folder in found]
+    if "." in folders:
+        raise ValueError(f"{tree.path}: {folders['.'][0]} lies in no class; put the images of each class into a folder")
+    parts = [PurePosixPath(folder).parts for folder in folders]
     common = 0
     # An archive often holds one folder that holds everything.
-    while all(len(each) > common + 1 and each[common] == parts[0][common] not in SPLITS for each in parts):
+    while all(len(levels) > common + 1 and levels[common] == parts[0][common] not in SPLITS for levels in parts):
         common += 1
-    by_split = all(each[common] in SPLITS and len(each) > common + 1 for each in parts)
-    like_splits = sorted({each[common] for each in parts if each[common].lower() in LIKE_SPLITS})
+    by_split = all(levels[common] in SPLITS and len(levels) > common + 1 for levels in parts)
+    like_splits = sorted({levels[common] for levels in parts if levels[common].lower() in LIKE_SPLITS})
     if like_splits and not by_split:
-        told = ", ".join(map(repr, like_splits))
-        raise ValueError(f"{tree.path}: {told} look like splits: name them train, val and test, with nothing beside")
+        quoted = ", ".join(map(repr, like_splits))
+        raise ValueError(f"{tree.path}: {quoted} look like splits: name them train, val and test, with nothing beside")
     classes = []
-    for folder, each in zip(found, parts, strict=True):
-        names = each[common:]
+    for folder, levels in zip(folders, parts, strict=True):
+        names = levels[common:]
         split, name = (names[0], "/".join(names[1:])) if by_split else ("", "/".join(names))
-        classes.append(ClassListing(name, split, tuple(Picture(0, file) for file in found[folder])))
+        classes.append(ClassListing(name, split, tuple(Picture(0, file) for file in folders[folder])))
     if isinstance(tree.path, Path) and tree.path.is_dir():
-        _complain_of_empty(tree.path, set(found))
-    return sorted(classes, key=lambda each: each.name)
+        _complain_of_empty(tree.path, set(folders))
+    return sorted(classes, key=lambda class_listing: class_listing.name)
 
 
 def _complain_of_empty(root: Path, with_images: set[str]) -> None:
     """A class folder without a single image is a mistake of someone's."""
-    for each, folders, _ in os.walk(root):
+    for folder, folders, _ in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        name = Path(each).relative_to(root).as_posix()
+        name = Path(folder).relative_to(root).as_posix()
         if not folders and name not in with_images:
-            raise ValueError(f"{each} holds no images: delete it, or put the images of its class there")
+            raise ValueError(f"{folder} holds no images: delete it, or put the images of its class there")
 
 
 def _from_csv(path: Path) -> list[ClassListing]:
@@ -125,7 +125,7 @@ def _from_csv(path: Path) -> list[ClassListing]:
     splits = {split for split, _ in pictures}
     if "" in splits and len(splits) > 1:
         raise ValueError(f"{path}: some lines tell a split and others do not")
-    return [ClassListing(label, split, tuple(each)) for (split, label), each in sorted(pictures.items())]
+    return [ClassListing(label, split, tuple(members)) for (split, label), members in sorted(pictures.items())]
 
 
 def _split(classes: Sequence[ClassListing], seed: int) -> list[ClassListing]:
@@ -136,7 +136,7 @@ def _split(classes: Sequence[ClassListing], seed: int) -> list[ClassListing]:
         max(2, math.floor(share * n)) if n >= least else 0 for share, least in zip(SHARES[1:], (6, 4), strict=True)
     )
     order = torch.randperm(n, generator=generator_for(seed, "split")).tolist()
-    order.sort(key=lambda place: len(classes[place].pictures) < FEW)
+    order.sort(key=lambda index: len(classes[index].pictures) < FEW)
     splits = ["val"] * val + ["test"] * test + ["train"] * (n - val - test)
     chosen = sorted(zip(order, splits, strict=True))
-    return [ClassListing(classes[place].name, split, classes[place].pictures) for place, split in chosen]
+    return [ClassListing(classes[index].name, split, classes[index].pictures) for index, split in chosen]

@@ -83,7 +83,9 @@ def draw_split(split: str, seed: int = 0) -> NDArray[np.uint8]:
 
 def classes_of(split: str) -> list[tuple[str, str]]:
     """(alphabet, character) of every class of a split."""
-    return [(alphabet, each) for where, alphabet, characters in ALPHABETS if where == split for each in characters]
+    return [
+        (alphabet, character) for where, alphabet, characters in ALPHABETS if where == split for character in characters
+    ]
 
 
 def draw(character: str, drawer: int, seed: int) -> NDArray[np.uint8]:
@@ -118,7 +120,7 @@ def _centred(character: str, font: ImageFont.FreeTypeFont, stroke: int) -> Image
 def _distortion(random: np.random.Generator) -> Iterator[tuple[tuple[int, int, int, int], tuple[float, ...]]]:
     """Quadrilaterals for Pillow's mesh: an affine map about the middle, and every node of a grid moved by itself."""
     turn, shear = random.uniform(-TURN, TURN), random.uniform(-SHEAR, SHEAR)
-    wide, high = (math.exp(each) for each in random.uniform(-STRETCH, STRETCH, size=2))
+    wide, high = (math.exp(exponent) for exponent in random.uniform(-STRETCH, STRETCH, size=2))
     cos, sin = math.cos(turn), math.sin(turn)
     affine = ((cos * wide, (cos * shear - sin) * high), (sin * wide, (sin * shear + cos) * high))
     shakes = random.uniform(-WOBBLE, WOBBLE, size=(CELLS + 1, CELLS + 1, 2))
@@ -136,7 +138,7 @@ def _distortion(random: np.random.Generator) -> Iterator[tuple[tuple[int, int, i
         for column in range(CELLS):
             box = (column * step, row * step, (column + 1) * step, (row + 1) * step)
             corners = ((row, column), (row + 1, column), (row + 1, column + 1), (row, column + 1))
-            yield box, tuple(each for corner in corners for each in source(*corner))
+            yield box, tuple(coordinate for corner in corners for coordinate in source(*corner))
 
 
 @cache

@@ -36,7 +36,7 @@ class ImageSet:
         return len(self.labels)
 
     def __repr__(self) -> str:
-        size = "x".join(str(each) for each in self.images.shape[1:])
+        size = "x".join(str(length) for length in self.images.shape[1:])
         return f"ImageSet({len(self)} images of {size}, {len(self.classes)} classes)"
 
     @property

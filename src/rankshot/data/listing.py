@@ -52,22 +52,24 @@ class Listing:
     options: Mapping[str, Any] = field(default_factory=dict)  # what else was chosen; told in the manifest
 
     def __post_init__(self) -> None:
-        order = [SPLITS.index(each.split) for each in self.classes]
+        order = [SPLITS.index(class_listing.split) for class_listing in self.classes]
         if order != sorted(order):
             raise ValueError(f"{self.name}: classes must come split by split")
         if not self.classes:
             raise ValueError(f"{self.name}: there are no classes")
-        for each in self.classes:
-            if not each.pictures:
-                raise ValueError(f"{self.name}: class {each.name!r} has no images")
+        for class_listing in self.classes:
+            if not class_listing.pictures:
+                raise ValueError(f"{self.name}: class {class_listing.name!r} has no images")
         splits: dict[str, str] = {}
-        for each in self.classes:
-            if (other := splits.setdefault(each.name, each.split)) != each.split:
-                raise ValueError(f"{self.name}: class {each.name!r} is in two splits, {other!r} and {each.split!r}")
-        names = Counter(each.name.casefold() for each in self.classes)
-        for each in self.classes:
-            if names[each.name.casefold()] > 1:
-                alike = [other.name for other in self.classes if other.name.casefold() == each.name.casefold()]
+        for class_listing in self.classes:
+            if (other := splits.setdefault(class_listing.name, class_listing.split)) != class_listing.split:
+                raise ValueError(
+                    f"{self.name}: class {class_listing.name!r} is in two splits, {other!r} and {class_listing.split!r}"
+                )
+        names = Counter(class_listing.name.casefold() for class_listing in self.classes)
+        for class_listing in self.classes:
+            if names[class_listing.name.casefold()] > 1:
+                alike = [other.name for other in self.classes if other.name.casefold() == class_listing.name.casefold()]
                 raise ValueError(f"{self.name}: classes {', '.join(map(repr, alike))} differ by upper and lower case only")
 
 
@@ -77,13 +79,13 @@ def is_image(name: str) -> bool:
 
 def by_folder(names: Iterable[str]) -> dict[str, list[str]]:
     """Images by the folder that they are in."""
-    found: dict[str, list[str]] = {}
+    folders: dict[str, list[str]] = {}
     for name in names:
         if is_image(name):
-            found.setdefault(str(PurePosixPath(name).parent), []).append(name)
-    return found
+            folders.setdefault(str(PurePosixPath(name).parent), []).append(name)
+    return folders
 
 
 def split_by_split(classes: Iterable[ClassListing]) -> list[ClassListing]:
     """Train, val, test; within each as they came."""
-    return sorted(classes, key=lambda each: SPLITS.index(each.split))
+    return sorted(classes, key=lambda class_listing: SPLITS.index(class_listing.split))

@@ -17,7 +17,7 @@ from .cache import root_of
 from .downloading import OMNIGLOT_MD5, download_omniglot
 from .image_set import ImageSet
 from .listing import Listing, advised
-from .preparing import Told, prepare
+from .preparing import Progress, prepare
 from .registered import DATA_SETS
 from .sources import changes_since, earlier, files_of, fingerprint, write_sources
 from .store import IMAGES, MANIFEST, mapped, open_split, preprocess_in, read_manifest
@@ -97,7 +97,7 @@ def prepared(
     *,
     sources: Sequence[Path] = (),
     strict: bool = False,
-    told: Told | None = None,
+    told: Progress | None = None,
     **options: Any,
 ) -> Path:
     """The folder of a prepared data set; prepared now, where it is not there, from `sources` or what can be found."""
@@ -110,59 +110,61 @@ def prepared(
     if name in DATA_SETS:
         return registered.prepare(name, root, options)
     if name in NAMES:
-        place = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
+        target = root / "-".join([name, *(f"{key}{value}" for key, value in sorted(options.items()))])
         make = partial(_named, name, sources, options, root)
     elif _is_prepared(name, root):
         return root / name
     elif Path(name).exists():
         if root.resolve().is_relative_to(Path(name).resolve()):
             raise ValueError(f"prepared data cannot lie within its source: {root} is inside {name}")
-        return _own(Path(name), root, options, strict=strict, told=told)
+        return _own(Path(name), root, options, strict=strict, progress=told)
     else:
-        there = ", ".join(map(repr, (*NAMES, *DATA_SETS)))
+        known = ", ".join(map(repr, (*NAMES, *DATA_SETS)))
         lost = "; if it was made of a folder of yours, name that: --data FOLDER" if PREPARED.search(name) else ""
         raise ValueError(
-            f"unknown data set {name!r}: there is {there}, no folder or file of that name, and nothing prepared in "
+            f"unknown data set {name!r}: there is {known}, no folder or file of that name, and nothing prepared in "
             f"{root}{lost}"
         )
-    if not place.is_dir():
-        _prepare(make(), place, strict=strict, told=told)
-    return _whole(place, strict=strict)
+    if not target.is_dir():
+        _prepare(make(), target, strict=strict, progress=told)
+    return _whole(target, strict=strict)
 
 
-def _own(path: Path, root: Path, options: dict[str, Any], *, strict: bool, told: Told | None) -> Path:
+def _own(path: Path, root: Path, options: dict[str, Any], *, strict: bool, progress: Progress | None) -> Path:
     """Images of one's own, prepared anew where they have changed. What was there before stays, for runs that use it."""
     stem, files = path.resolve().stem, files_of(path)
-    place = root / f"{stem}-{fingerprint(path, options, files.states)}"
-    if not place.is_dir() and (before := earlier(root, stem, path, options)) is not None:
+    target = root / f"{stem}-{fingerprint(path, options, files.states)}"
+    if not target.is_dir() and (before := earlier(root, stem, path, options)) is not None:
         changes = changes_since(before, files)
         if not any(changes):
             return _whole(before, strict=strict)
         log.info("%s since %s was prepared: preparing %s anew", changes, before.name, path)
-    if not place.is_dir():
+    if not target.is_dir():
         listing = folder.listing(path, **options)
-        _prepare(listing, place, strict=strict, told=told, also=lambda made: write_sources(made, path, options, files))
-    return _whole(place, strict=strict)
+        _prepare(
+            listing, target, strict=strict, progress=progress, also=lambda made: write_sources(made, path, options, files)
+        )
+    return _whole(target, strict=strict)
 
 
 def _prepare(
-    listing: Listing, place: Path, *, strict: bool, told: Told | None, also: Callable[[Path], None] | None = None
+    listing: Listing, target: Path, *, strict: bool, progress: Progress | None, also: Callable[[Path], None] | None = None
 ) -> None:
-    log.info("preparing %s, once, into %s", listing.name, place)
-    manifest = prepare(listing, place, strict=strict, told=told, also=also)
-    for each in manifest["skipped"][:5]:
-        log.warning("left out %s: %s", each["file"], each["why"])
+    log.info("preparing %s, once, into %s", listing.name, target)
+    manifest = prepare(listing, target, strict=strict, progress=progress, also=also)
+    for skipped in manifest["skipped"][:5]:
+        log.warning("left out %s: %s", skipped["file"], skipped["why"])
     if len(manifest["skipped"]) > 5:
-        log.warning("and %d more: they are listed in %s", len(manifest["skipped"]) - 5, place / MANIFEST)
+        log.warning("and %d more: they are listed in %s", len(manifest["skipped"]) - 5, target / MANIFEST)
 
 
-def _whole(place: Path, *, strict: bool) -> Path:
+def _whole(prepared_folder: Path, *, strict: bool) -> Path:
     """A prepared folder, if nothing of it is missing or of another version."""
-    manifest = read_manifest(place)
-    mapped(place, manifest)
+    manifest = read_manifest(prepared_folder)
+    mapped(prepared_folder, manifest)
     if strict and manifest["skipped"]:
         raise ValueError("{file} is no image that can be read: {why}".format(**manifest["skipped"][0]))
-    return place
+    return prepared_folder
 
 
 def is_prepared_in(name: str, root: str | Path) -> bool:
@@ -184,10 +186,10 @@ def is_prepared_in(name: str, root: str | Path) -> bool:
 
 def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) -> None:
     known = tuple(DATA_SETS[name].types) if name in DATA_SETS else OPTIONS.get(name, OWN_OPTIONS)
-    for each in options:
-        if each not in known:
-            there = f": there is {', '.join(map(repr, known))}" if known else ""
-            raise ValueError(f"{name} has no option {each!r}{there}")
+    for option in options:
+        if option not in known:
+            hint = f": there is {', '.join(map(repr, known))}" if known else ""
+            raise ValueError(f"{name} has no option {option!r}{hint}")
     for path in sources:
         if not path.exists():
             raise FileNotFoundError(f"there is no {path}")
@@ -200,9 +202,9 @@ def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) 
 def all_prepared(root: str | Path | None = None) -> list[Path]:
     """The folders of everything that is prepared."""
     root = root_of(root)
-    places = (*root.glob(f"*/{MANIFEST}"), *root.glob(f"*/*/{MANIFEST}"))  # glyphs has a folder for each way it is drawn
-    found = (path.parent for path in places if (path.parent / IMAGES).exists())
-    return sorted(folder for folder in found if not folder.name.startswith("."))
+    manifests = (*root.glob(f"*/{MANIFEST}"), *root.glob(f"*/*/{MANIFEST}"))  # glyphs has a folder for each way it is drawn
+    folders = (path.parent for path in manifests if (path.parent / IMAGES).exists())
+    return sorted(folder for folder in folders if not folder.name.startswith("."))
 
 
 def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Path) -> Listing:
@@ -212,7 +214,7 @@ def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Pa
         raise advised(FileNotFoundError(f"{name} is not prepared yet."), HOW[name])
     once = list(dict.fromkeys(path.resolve() for path in sources))
     if name == "omniglot":
-        return omniglot.listing([open_tree(each) for path in once for each in _omniglot_zips(path)], **options)
+        return omniglot.listing([open_tree(zip_path) for path in once for zip_path in _omniglot_zips(path)], **options)
     if name == "mini-imagenet":
         return _mini_imagenet(once, options)
     return cub.listing([open_tree(path) for path in once], name, **options)
@@ -220,17 +222,17 @@ def _named(name: str, sources: Sequence[Path], options: dict[str, Any], root: Pa
 
 def _omniglot_zips(path: Path) -> list[Path]:
     """Both, where they lie in a folder; else what was given."""
-    inside = [path / each for each in OMNIGLOT_MD5]
-    return inside if all(each.is_file() for each in inside) else [path]
+    inside = [path / name for name in OMNIGLOT_MD5]
+    return inside if all(zip_path.is_file() for zip_path in inside) else [path]
 
 
 def _mini_imagenet(sources: Sequence[Path], options: dict[str, Any]) -> Listing:
     """Folders may hold the zips and the csv files, as people keep them."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in sources:
-        inside = sorted(each for each in path.iterdir() if each.suffix in ARCHIVES) if path.is_dir() else []
-        has_images = any(each.suffix != ".csv" for each in inside)
-        found += inside if has_images else [*inside, path]
-    tables = [(str(path), text_of(path)) for path in found if path.suffix == ".csv"]
-    trees: list[Tree] = [open_tree(path) for path in found if path.suffix != ".csv"]
+        inside = sorted(file for file in path.iterdir() if file.suffix in ARCHIVES) if path.is_dir() else []
+        has_images = any(file.suffix != ".csv" for file in inside)
+        files += inside if has_images else [*inside, path]
+    tables = [(str(path), text_of(path)) for path in files if path.suffix == ".csv"]
+    trees: list[Tree] = [open_tree(path) for path in files if path.suffix != ".csv"]
     return mini_imagenet.listing(trees, tables, **options)

@@ -12,11 +12,11 @@ class Members:
     def __init__(self, labels: Tensor) -> None:
         self.classes, labels, self.counts = torch.unique(labels.cpu(), return_inverse=True, return_counts=True)
         self.most = int(self.counts.max())
-        place = torch.arange(self.most)
+        column = torch.arange(self.most)
         starts = self.counts.cumsum(0) - self.counts
         by_class = labels.argsort(stable=True)
-        self.table = by_class[(starts[:, None] + place).clamp(max=len(labels) - 1)]  # past a class's end anything
-        self.past_the_end = place >= self.counts[:, None]
+        self.table = by_class[(starts[:, None] + column).clamp(max=len(labels) - 1)]  # past a class's end anything
+        self.past_the_end = column >= self.counts[:, None]
 
     def draw(self, episodes: int, way: int, per_class: int, generator: torch.Generator) -> Tensor:
         """(episodes, way, per_class) int64: indices of images."""

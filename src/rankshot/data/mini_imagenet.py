@@ -46,8 +46,8 @@ def listing(trees: Sequence[Tree], tables: Sequence[tuple[str, str]] = (), size:
     members = dict(_by_table(where, tables)) if tables else _by_name(where)
     missing = [wnid for wnid in SPLIT_OF if wnid not in members]
     if missing:
-        told = f"mini-ImageNet has {len(SPLIT_OF)} classes, but {len(missing)} are missing: {missing[0]} …"
-        raise advised(ValueError(told), HOW)
+        message = f"mini-ImageNet has {len(SPLIT_OF)} classes, but {len(missing)} are missing: {missing[0]} …"
+        raise advised(ValueError(message), HOW)
     classes = [ClassListing(wnid, split, tuple(members[wnid])) for split in SPLITS for wnid in WNIDS[split]]
     return Listing("mini-imagenet", trees, classes, Preprocess(3, size, size), {"size": size})
 
@@ -57,9 +57,9 @@ def _by_name(where: dict[str, Picture]) -> dict[str, list[Picture]]:
     members: dict[str, list[Picture]] = {}
     for name, picture in where.items():
         path = PurePosixPath(name)
-        found = WNID.match(path.name) or WNID.fullmatch(path.parent.name)
-        if found and found[0] in SPLIT_OF:
-            members.setdefault(found[0], []).append(picture)
+        match = WNID.match(path.name) or WNID.fullmatch(path.parent.name)
+        if match and match[0] in SPLIT_OF:
+            members.setdefault(match[0], []).append(picture)
     return members
 
 

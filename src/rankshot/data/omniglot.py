@@ -29,26 +29,26 @@ def listing(trees: Sequence[Tree], size: int = SIZE) -> Listing:
     characters: dict[tuple[str, str, str], list[Picture]] = {}
     for number, tree in enumerate(trees):
         for name in tree.names():
-            if found := FILE.fullmatch(f"{tree.path.stem}/{name}"):  # the folder itself may be named
-                characters.setdefault((found[1], found[2], found[3]), []).append(Picture(number, name))
+            if match := FILE.fullmatch(f"{tree.path.stem}/{name}"):  # the folder itself may be named
+                characters.setdefault((match[1], match[2], match[3]), []).append(Picture(number, name))
     if len(characters) != CHARACTERS:
         parts = {part for part, _, _ in characters}
         missing = " and ".join(f"images_{part}" for part in ("background", "evaluation") if part not in parts)
         lacking = f"; {missing} is missing" if missing else ""
-        told = f"Omniglot has {CHARACTERS} characters, but {len(characters)} were found{lacking}."
-        raise advised(ValueError(told), HOW)
+        message = f"Omniglot has {CHARACTERS} characters, but {len(characters)} were found{lacking}."
+        raise advised(ValueError(message), HOW)
     for (_, alphabet, character), pictures in characters.items():
         if len(pictures) != DRAWERS:
             raise ValueError(f"Omniglot has {DRAWERS} images of {alphabet}/{character}, but {len(pictures)} were found")
     ordered = sorted(characters)  # "background" comes before "evaluation"
     classes = [
-        ClassListing(f"{alphabet}/{character}", _split(place, alphabet), tuple(characters[part, alphabet, character]))
-        for place, (part, alphabet, character) in enumerate(ordered)
+        ClassListing(f"{alphabet}/{character}", _split(index, alphabet), tuple(characters[part, alphabet, character]))
+        for index, (part, alphabet, character) in enumerate(ordered)
     ]
     return Listing("omniglot", trees, split_by_split(classes), Preprocess(1, size, size, invert=True), {"size": size})
 
 
-def _split(place: int, alphabet: str) -> str:
-    if place >= TRAINING:
+def _split(index: int, alphabet: str) -> str:
+    if index >= TRAINING:
         return "test"
     return "val" if alphabet in VALIDATION else "train"

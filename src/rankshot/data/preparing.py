@@ -23,7 +23,7 @@ from .store import IMAGES, write_manifest
 
 AHEAD = 64  # files read before they are decoded, for each thread
 
-Told = Callable[[int, int], None]  # how many of how many
+Progress = Callable[[int, int], None]  # how many of how many
 
 
 def prepare(
@@ -31,7 +31,7 @@ def prepare(
     folder: Path,
     *,
     strict: bool = False,
-    told: Told | None = None,
+    progress: Progress | None = None,
     also: Callable[[Path], None] | None = None,
 ) -> dict[str, Any]:
     """Into `folder`, which must not be there yet; returns the manifest. `also` puts more into it.
@@ -39,8 +39,10 @@ def prepare(
     Files that cannot be decoded are left out, counted and listed; with `strict` the first of them is an error. Pillow
     decodes without holding Python's lock, so threads are enough, and nothing of the pixels is copied between processes.
     """
-    places = [(number, picture) for number, each in enumerate(listing.classes) for picture in each.pictures]
-    good = np.zeros(len(places), dtype=bool)
+    labelled = [
+        (number, picture) for number, class_listing in enumerate(listing.classes) for picture in class_listing.pictures
+    ]
+    good = np.zeros(len(labelled), dtype=bool)
     skipped: dict[str, str] = {}
     for tree in listing.trees:
         skipped |= {str(tree.path / name): why for name, why in tree.damaged.items()}
@@ -48,28 +50,28 @@ def prepare(
         raise ValueError("{}: {}".format(*next(iter(skipped.items()))))
 
     with made_whole(folder) as making:
-        shape = (len(places), *listing.preprocess.shape)
+        shape = (len(labelled), *listing.preprocess.shape)
         _allocate(making / IMAGES, int(np.prod(shape)))
         pixels = np.memmap(making / IMAGES, dtype=np.uint8, mode="r+", shape=shape)
-        for done, (place, why) in enumerate(_decoded(listing, [picture for _, picture in places], pixels), start=1):
+        for done, (index, why) in enumerate(_decoded(listing, [picture for _, picture in labelled], pixels), start=1):
             if why is None:
-                good[place] = True
+                good[index] = True
             else:
-                picture = places[place][1]
+                picture = labelled[index][1]
                 file = str(listing.trees[picture.tree].path / picture.name)
                 if strict:
                     raise ValueError(f"{file} is no image that can be read: {why}")
                 skipped[file] = why
-            if told is not None:
-                told(done, len(places))
+            if progress is not None:
+                progress(done, len(labelled))
         counts = np.bincount(
-            [number for (number, _), kept in zip(places, good, strict=True) if kept], minlength=len(listing.classes)
+            [number for (number, _), kept in zip(labelled, good, strict=True) if kept], minlength=len(listing.classes)
         )
-        for each, count in zip(listing.classes, counts, strict=True):
+        for class_listing, count in zip(listing.classes, counts, strict=True):
             if not count:
-                first = listing.trees[each.pictures[0].tree].path / each.pictures[0].name
+                first = listing.trees[class_listing.pictures[0].tree].path / class_listing.pictures[0].name
                 raise ValueError(
-                    f"{listing.name}: no image of class {each.name!r} can be read; {first}: {skipped[str(first)]}"
+                    f"{listing.name}: no image of class {class_listing.name!r} can be read; {first}: {skipped[str(first)]}"
                 )
         _close_gaps(pixels, good)
         pixels.flush()
@@ -84,8 +86,8 @@ def prepare(
             "options": dict(listing.options),
             "images": int(good.sum()),
             "classes": [
-                {"name": each.name, "split": each.split, "images": int(count)}
-                for each, count in zip(listing.classes, counts, strict=True)
+                {"name": class_listing.name, "split": class_listing.split, "images": int(count)}
+                for class_listing, count in zip(listing.classes, counts, strict=True)
             ],
             "skipped": [{"file": file, "why": why} for file, why in skipped.items()],
         }
@@ -105,25 +107,25 @@ def _allocate(path: Path, size: int) -> None:
 
 
 def _decoded(listing: Listing, pictures: list[Picture], pixels: NDArray[np.uint8]) -> Iterator[tuple[int, str | None]]:
-    """Decode every picture into its place; yields the place, and why it stays empty if it does."""
+    """Decode every picture into its place; yields its index, and why it stays empty if it does."""
 
-    def one(place: int, content: bytes | OSError, claim: Claim) -> tuple[int, str | None]:
+    def one(index: int, content: bytes | OSError, claim: Claim) -> tuple[int, str | None]:
         with claim:
             if isinstance(content, OSError):
-                return place, content.strerror or str(content)
+                return index, content.strerror or str(content)
             try:
-                pixels[place] = decode(content, listing.preprocess, pictures[place].box)
+                pixels[index] = decode(content, listing.preprocess, pictures[index].box)
             except Undecodable as error:
-                return place, str(error)
-            return place, None
+                return index, str(error)
+            return index, None
 
     threads = os.cpu_count() or 1
     waiting: deque[Future[tuple[int, str | None]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for place, content in _contents(listing, pictures):
+            for index, content in _contents(listing, pictures):
                 size = 0 if isinstance(content, OSError) else len(content)
-                waiting.append(pool.submit(one, place, content, FILES.claim(size, "a file")))
+                waiting.append(pool.submit(one, index, content, FILES.claim(size, "a file")))
                 if len(waiting) > AHEAD * threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -135,16 +137,16 @@ def _decoded(listing: Listing, pictures: list[Picture], pixels: NDArray[np.uint8
 def _contents(listing: Listing, pictures: list[Picture]) -> Iterator[tuple[int, bytes | OSError]]:
     """The bytes of every picture, tree by tree in the order that is fastest there."""
     for number, tree in enumerate(listing.trees):
-        places: dict[str, list[int]] = {}
-        for place, picture in enumerate(pictures):
+        indices: dict[str, list[int]] = {}
+        for index, picture in enumerate(pictures):
             if picture.tree == number:
-                places.setdefault(picture.name, []).append(place)
-        for name, content in tree.read(list(places)):
-            for place in places.pop(name):
-                yield place, content
-        for name, missing in places.items():
-            for place in missing:
-                yield place, FileNotFoundError(f"{name} is not there")
+                indices.setdefault(picture.name, []).append(index)
+        for name, content in tree.read(list(indices)):
+            for index in indices.pop(name):
+                yield index, content
+        for name, missing in indices.items():
+            for index in missing:
+                yield index, FileNotFoundError(f"{name} is not there")
 
 
 def _close_gaps(pixels: NDArray[np.uint8], good: NDArray[np.bool_]) -> None:

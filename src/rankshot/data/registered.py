@@ -27,11 +27,11 @@ register = DATA_SETS.register
 def folder_in(root: Path, name: str, settings: Mapping[str, Any]) -> Path:
     """Where it lies below a root: made by other code, or with other settings, it would lie elsewhere."""
     part = DATA_SETS[name]
-    told = [f"{key}{value}" for key, value in sorted(settings.items()) if value != part.defaults[key]]
-    place = "-".join([name, *told, (digest_of(Path(part.file)) or "")[:8]])
-    if Path(place).name != place:
-        raise ValueError(f"the name and the settings of a data set become that of a folder, got {place!r}")
-    return root / place
+    changed = [f"{key}{value}" for key, value in sorted(settings.items()) if value != part.defaults[key]]
+    folder_name = "-".join([name, *changed, (digest_of(Path(part.file)) or "")[:8]])
+    if Path(folder_name).name != folder_name:
+        raise ValueError(f"the name and the settings of a data set become that of a folder, got {folder_name!r}")
+    return root / folder_name
 
 
 def prepare(name: str, root: Path, settings: Mapping[str, Any]) -> Path:
@@ -47,13 +47,17 @@ def prepare(name: str, root: Path, settings: Mapping[str, Any]) -> Path:
 
 
 def _checked(splits: Any, part: Part) -> dict[str, ImageSet]:
-    if not isinstance(splits, Mapping) or not splits or not all(isinstance(each, ImageSet) for each in splits.values()):
+    if (
+        not isinstance(splits, Mapping)
+        or not splits
+        or not all(isinstance(image_set, ImageSet) for image_set in splits.values())
+    ):
         raise ValueError(f"the data set {part.name!r} of {part.file} must be a dictionary of split -> ImageSet")
     for split in splits.keys() - set(SPLITS):
         raise ValueError(f"the data set {part.name!r} has a split {split!r}: there is {', '.join(map(repr, SPLITS))}")
-    if len({each.images.shape[1:] for each in splits.values()}) > 1:
+    if len({image_set.images.shape[1:] for image_set in splits.values()}) > 1:
         raise ValueError(f"the images of the data set {part.name!r} are not of one size in all splits")
-    names = [name for each in splits.values() for name in each.classes]
+    names = [name for image_set in splits.values() for name in image_set.classes]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the data set {part.name!r} has a class {twice!r} twice: a split must be of other classes")
@@ -69,11 +73,11 @@ def _write(folder: Path, name: str, splits: Mapping[str, ImageSet], settings: Ma
                 file.write(np.ascontiguousarray(images.images[at]).tobytes())
             counts = np.bincount(images.labels, minlength=len(images.classes)).tolist()
             classes += [
-                {"name": each, "split": split, "images": count}
-                for each, count in zip(images.classes, counts, strict=True)
+                {"name": class_name, "split": split, "images": count}
+                for class_name, count in zip(images.classes, counts, strict=True)
                 if count
             ]
     shape = next(iter(splits.values())).images.shape[1:]
     content = {"name": name, "source": [DATA_SETS[name].file], "shape": list(shape), "options": dict(settings)}
-    total = sum(each["images"] for each in classes)
+    total = sum(entry["images"] for entry in classes)
     write_manifest(folder, {**content, "images": total, "classes": classes, "skipped": []})

@@ -97,14 +97,14 @@ def _named_by(path: Path) -> list[str]:
 
 def fingerprint(path: Path, options: Mapping[str, Any], states: Mapping[str, State]) -> str:
     """Another one where anything has come, gone or changed."""
-    told = [str(path.resolve()), dict(options), sorted(states.items())]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+    content = [str(path.resolve()), dict(options), sorted(states.items())]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def write_sources(folder: Path, path: Path, options: Mapping[str, Any], files: Files) -> None:
     """Into a prepared folder: what it was made of. States are those of before it was read."""
-    told = {name: (*state, _digest(files.base / name)) for name, state in files.states.items()}
-    _write(folder, {"path": str(path.resolve()), "options": dict(options), "files": told})
+    recorded = {name: (*state, _digest(files.base / name)) for name, state in files.states.items()}
+    _write(folder, {"path": str(path.resolve()), "options": dict(options), "files": recorded})
 
 
 def _write(folder: Path, content: Content) -> None:
@@ -113,38 +113,38 @@ def _write(folder: Path, content: Content) -> None:
 
 def earlier(root: Path, stem: str, path: Path, options: Mapping[str, Any]) -> Path | None:
     """The folder that was prepared last of the same source with the same options, if it tells what it was made of."""
-    found = []
-    for place in root.glob(f"{glob.escape(stem)}-????????"):
-        content = _read(place)
+    folders = []
+    for folder in root.glob(f"{glob.escape(stem)}-????????"):
+        content = _read(folder)
         if content is not None and (content["path"], content["options"]) == (str(path.resolve()), dict(options)):
-            found.append(place)
-    return max(found, key=lambda place: (place / SOURCES).stat().st_mtime_ns, default=None)
+            folders.append(folder)
+    return max(folders, key=lambda folder: (folder / SOURCES).stat().st_mtime_ns, default=None)
 
 
-def changes_since(place: Path, files: Files) -> Changes:
-    """What differs from when `place` was prepared; where that are times alone, they are noted there."""
-    content, states = _read(place), files.states
+def changes_since(folder: Path, files: Files) -> Changes:
+    """What differs from when `folder` was prepared; where that are times alone, they are noted there."""
+    content, states = _read(folder), files.states
     assert content is not None
     before = content["files"]
     suspicious = [name for name in states.keys() & before.keys() if tuple(before[name][:2]) != tuple(states[name])]
     changed = sorted(name for name in suspicious if _digest(files.base / name) != before[name][2])
-    found = Changes(changed, sorted(states.keys() - before.keys()), sorted(before.keys() - states.keys()))
-    if suspicious and not any(found):
+    changes = Changes(changed, sorted(states.keys() - before.keys()), sorted(before.keys() - states.keys()))
+    if suspicious and not any(changes):
         content["files"] = {name: (*states[name], before[name][2]) for name in before}
         with suppress(OSError):  # where nothing can be written, they are compared again next time
-            _write(place, content)
-    return found
+            _write(folder, content)
+    return changes
 
 
-def _read(place: Path) -> Content | None:
-    if not (place / SOURCES).is_file():
+def _read(folder: Path) -> Content | None:
+    if not (folder / SOURCES).is_file():
         return None
     try:
-        found: Content = read_json(place / SOURCES, Content, MOST_BYTES)
+        content: Content = read_json(folder / SOURCES, Content, MOST_BYTES)
     except (OSError, ValueError) as error:
         log.info("%s: what it was made of is not known", error)
         return None
-    return found
+    return content
 
 
 def _digest(path: Path) -> str:

@@ -91,14 +91,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise ValueError(f"{folder} has no {MANIFEST}: delete it and prepare it again")
     try:
-        found = read_json(path).get("format")
-        if found == FORMAT:
+        version = read_json(path).get("format")
+        if version == FORMAT:
             manifest = checked(read_json(path), Manifest, str(path))
             _check_counts(manifest)
     except ValueError as error:
         raise ValueError(f"{path} is damaged: delete {folder} and prepare it again ({error})") from None
-    if found != FORMAT:
-        raise ValueError(f"{folder} was prepared in format {found}, and this is {FORMAT}: delete it and prepare it again")
+    if version != FORMAT:
+        raise ValueError(f"{folder} was prepared in format {version}, and this is {FORMAT}: delete it and prepare it again")
     if manifest.get("own_sha256") not in (None, _own_checksum(manifest)):
         raise ValueError(f"{path} is not as it was prepared: delete {folder} and prepare it again")
     return dict(manifest)
@@ -107,17 +107,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def preprocess_in(manifest: Mapping[str, Any]) -> Preprocess:
     """How the pictures were made ready; manifests of earlier versions tell the shape, and perhaps the ink."""
     if "preprocess" in manifest:
-        found: Preprocess = checked(manifest["preprocess"], Preprocess, f"the manifest of {manifest['name']}: preprocess")
-        return found
+        preprocess: Preprocess = checked(
+            manifest["preprocess"], Preprocess, f"the manifest of {manifest['name']}: preprocess"
+        )
+        return preprocess
     channels, height, width = manifest["shape"]
     return Preprocess(channels, height, width, invert=manifest.get("invert", manifest["name"] in ("glyphs", "omniglot")))
 
 
 def _check_counts(manifest: Mapping[str, Any]) -> None:
     """What it tells must agree with itself."""
-    if sum(each["images"] for each in manifest["classes"]) != manifest["images"]:
+    if sum(entry["images"] for entry in manifest["classes"]) != manifest["images"]:
         raise ValueError(f"its classes have not {manifest['images']} images together")
-    order = [SPLITS.index(each["split"]) for each in manifest["classes"]]
+    order = [SPLITS.index(entry["split"]) for entry in manifest["classes"]]
     if order != sorted(order):
         raise ValueError("its classes do not come split by split")
 
@@ -128,21 +130,21 @@ def open_split(folder: Path, split: str) -> ImageSet:
     if split not in PARTS:
         raise ValueError(f"{manifest['name']} has no split {split!r}: use {', '.join(map(repr, PARTS))}")
     classes = manifest["classes"]
-    wanted = [each for each in classes if each["split"] in PARTS[split]]
-    if not wanted:
-        there = sorted({each["split"] for each in classes})
-        raise NoClasses(f"{manifest['name']} has no classes in split {split!r}, only in {', '.join(map(repr, there))}")
-    first = classes.index(wanted[0])
-    start = sum(each["images"] for each in classes[:first])
-    counts = [each["images"] for each in wanted]
+    chosen = [entry for entry in classes if entry["split"] in PARTS[split]]
+    if not chosen:
+        splits = sorted({entry["split"] for entry in classes})
+        raise NoClasses(f"{manifest['name']} has no classes in split {split!r}, only in {', '.join(map(repr, splits))}")
+    first = classes.index(chosen[0])
+    start = sum(entry["images"] for entry in classes[:first])
+    counts = [entry["images"] for entry in chosen]
     images = mapped(folder, manifest)[start : start + sum(counts)]
     check_once(folder, manifest)
-    labels = np.repeat(np.arange(len(wanted), dtype=np.int64), counts)
-    return ImageSet(images, labels, tuple(each["name"] for each in wanted))
+    labels = np.repeat(np.arange(len(chosen), dtype=np.int64), counts)
+    return ImageSet(images, labels, tuple(entry["name"] for entry in chosen))
 
 
 def mapped(folder: Path, manifest: Mapping[str, Any]) -> NDArray[np.uint8]:
-    shape = (sum(each["images"] for each in manifest["classes"]), *manifest["shape"])
+    shape = (sum(entry["images"] for entry in manifest["classes"]), *manifest["shape"])
     path = folder / IMAGES
     check_no_link(path)
     size = path.stat().st_size if path.exists() else 0
@@ -178,10 +180,10 @@ def _remember(folder: Path, digest: str) -> None:
 
 def _remembered(folder: Path) -> Stamp | None:
     try:
-        found: Stamp = read_json(folder / STAMP, Stamp)
+        stamp: Stamp = read_json(folder / STAMP, Stamp)
     except (OSError, ValueError):
         return None
-    return found
+    return stamp
 
 
 def verify(folder: Path) -> dict[str, Any]:
@@ -194,8 +196,8 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def _own_checksum(manifest: Mapping[str, Any]) -> str:
-    told = {name: value for name, value in manifest.items() if name != "own_sha256"}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    content = {name: value for name, value in manifest.items() if name != "own_sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def checksum(path: Path) -> str:

@@ -110,13 +110,13 @@ class FolderTree:
                     self.damaged[prefix.rstrip("/")] = loops if here in above else "a folder that too many links lead to"
                     continue
                 with os.scandir(folder) as entries:
-                    found = [entry for entry in entries if not entry.name.startswith(".")]
+                    visible = [entry for entry in entries if not entry.name.startswith(".")]
             except OSError as error:
                 if not prefix:
                     raise
                 self.damaged[prefix.rstrip("/")] = error.strerror or str(error)
                 continue
-            for entry in found:
+            for entry in visible:
                 name = prefix + entry.name
                 try:
                     entry.stat()
@@ -177,7 +177,7 @@ class ZipTree:
 def _check_apart(path: Path, entries: Sequence[zipfile.ZipInfo]) -> None:
     """Entries that share their bytes unpack to much more than the file is large."""
     end = 0
-    for entry in sorted(entries, key=lambda each: each.header_offset):
+    for entry in sorted(entries, key=lambda info: info.header_offset):
         if entry.header_offset < end:
             raise ValueError(f"{path} is refused: its entry {entry.filename!r} overlaps with another one")
         end = entry.header_offset + LOCAL_HEADER + entry.compress_size

@@ -98,8 +98,8 @@ class Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, opened(path, follow=True)
-        self._most, self._place, self._last = MOST_HEADER, 0, b""
-        self._about: int | None = (
+        self._most, self._position, self._last = MOST_HEADER, 0, b""
+        self._header_left: int | None = (
             MOST_HEADER  # bytes that may still tell about an entry: tarfile looks for the first by itself
         )
         start = self._file.read(6)
@@ -122,49 +122,49 @@ class Unpacked(io.RawIOBase):
 
     def next_of(self, archive: tarfile.TarFile) -> tarfile.TarInfo | None:
         """Its next entry. All that tells about one is bounded: a map of holes has as many parts as it says."""
-        self._about = MOST_HEADER
+        self._header_left = MOST_HEADER
         try:
             return archive.next()
         finally:
-            self._about = None
+            self._header_left = None
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= self._most or (self._about is not None and size > self._about):
+        if not 0 <= size <= self._most or (self._header_left is not None and size > self._header_left):
             raise tarfile.ReadError("a header claims more than any has")
-        if self._about is not None:
-            self._about -= size
+        if self._header_left is not None:
+            self._header_left -= size
         parts, left = [], size
         if self._last and left and self._is_back:
             parts, left, self._is_back = [self._last], left - 1, False
         while left and (part := self._some(left)):
             parts.append(part)
             left -= len(part)
-        found = b"".join(parts)
-        self._place, self._last = self._place + len(found), found[-1:] or self._last
-        return found
+        content = b"".join(parts)
+        self._position, self._last = self._position + len(content), content[-1:] or self._last
+        return content
 
     _is_back = False  # whether the last byte is to be read again
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
-    def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
+    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
         """Forwards, as far as there is something; or back by one byte, as tarfile does."""
         if self._unpacking is None and not self._is_back:
-            self._place = self._file.seek(place)
+            self._position = self._file.seek(position)
             self._last = b""
-        elif place == self._place - 1 and self._last and not self._is_back:
-            self._place, self._is_back = place, True
-        elif place < self._place:
+        elif position == self._position - 1 and self._last and not self._is_back:
+            self._position, self._is_back = position, True
+        elif position < self._position:
             raise tarfile.ReadError("it is to be read backwards")
-        about, self._about = self._about, None  # what is passed over tells nothing
-        while self._place < place and self.read(min(PART, place - self._place)):
+        header_left, self._header_left = self._header_left, None  # what is passed over tells nothing
+        while self._position < position and self.read(min(PART, position - self._position)):
             pass
-        self._about = about
-        return self._place
+        self._header_left = header_left
+        return self._position
 
     def _some(self, most: int) -> bytes:
         """Some of the next bytes; none at the end."""

@@ -35,4 +35,4 @@ def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tenso
     generator = generator_for(seed, task)
     size = max(1, CHUNK // (task.way * members.most))
     chunks = (min(size, episodes - start) for start in range(0, episodes, size))
-    return torch.cat([members.draw(some, task.way, task.per_class, generator) for some in chunks])
+    return torch.cat([members.draw(count, task.way, task.per_class, generator) for count in chunks])

@@ -47,7 +47,7 @@ class Result:
 
 def summary(results: Sequence[Result]) -> dict[str, dict[str, float]]:
     """What files keep of results: task -> mean and interval."""
-    return {str(each.task): {"mean": each.mean, "interval": each.interval} for each in results}
+    return {str(result.task): {"mean": result.mean, "interval": result.interval} for result in results}
 
 
 def evaluate(
@@ -73,12 +73,14 @@ def evaluate(
     drawn = [draw_episodes(labels, task, episodes, seed) for task in tasks]
     pixels = pixels_for(model, images) if pixels is None else pixels
     if not isinstance(model, nn.Module) or isinstance(model, Answerer):
-        return [Result(task, _answered(model, pixels, task, each)) for task, each in zip(tasks, drawn, strict=True)]
+        return [Result(task, _answered(model, pixels, task, indices)) for task, indices in zip(tasks, drawn, strict=True)]
     if batch_norm == "batch":
         pairs = zip(tasks, drawn, strict=True)
-        return [Result(task, _in_groups(model, pixels, task, each)) for task, each in pairs]
+        return [Result(task, _in_groups(model, pixels, task, indices)) for task, indices in pairs]
     embeddings = _embedded(model, pixels, torch.arange(len(images)))
-    return [Result(task, _all_at_once(embeddings, task, each, model)) for task, each in zip(tasks, drawn, strict=True)]
+    return [
+        Result(task, _all_at_once(embeddings, task, indices, model)) for task, indices in zip(tasks, drawn, strict=True)
+    ]
 
 
 def check_episodes(episodes: int) -> None:
@@ -101,7 +103,7 @@ def embed_all(model: nn.Module, images: ImageSet, indices: Tensor | None = None)
 def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
     with normalising_with(model, "running"):
         chunks = torch.split(indices, _images_at_once(model, pixels))
-        return torch.cat([embed(model, _chosen(pixels, some, model)) for some in chunks])
+        return torch.cat([embed(model, _chosen(pixels, chunk, model)) for chunk in chunks])
 
 
 def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module) -> Tensor:
@@ -110,7 +112,7 @@ def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module
     if isinstance(model, HasRule):  # its rule may do anything with the embeddings
         per_episode = max(per_episode, 2 * images * embeddings.shape[1])
     chunks = torch.split(drawn.to(embeddings.device), max(1, _at_once(AT_ONCE, embeddings.device) // per_episode))
-    return torch.cat([_values(embeddings[some], task, model) for some in chunks]).cpu()
+    return torch.cat([_values(embeddings[chunk], task, model) for chunk in chunks]).cpu()
 
 
 @torch.no_grad()
@@ -147,8 +149,8 @@ def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor) -> T
             return embed(model, _chosen(pixels, part.flatten(), model)).view(*part.shape, -1)
 
     chunks = torch.split(drawn, max(1, _images_at_once(model, pixels) // (task.way * task.per_class)))
-    joined = (torch.cat([embedded(part) for part in some.split_with_sizes(cuts, dim=2)], dim=2) for some in chunks)
-    return torch.cat([_values(each, task, model).cpu() for each in _in_fewer(joined)])
+    joined = (torch.cat([embedded(part) for part in chunk.split_with_sizes(cuts, dim=2)], dim=2) for chunk in chunks)
+    return torch.cat([_values(embeddings, task, model).cpu() for embeddings in _in_fewer(joined)])
 
 
 def _in_fewer(parts: Iterable[Tensor]) -> Iterator[Tensor]:
@@ -184,7 +186,7 @@ def _answered(answerer: Answerer, pixels: Tensor, task: Task, drawn: Tensor) -> 
     if held := getattr(answerer, "numbers_an_episode", 0):
         at_once = min(at_once, _at_once(NUMBERS_AT_ONCE, _device_of(answerer)) // held)
     chunks = torch.split(drawn, max(1, at_once))
-    return torch.cat([_accuracy(answers(some), task).cpu() for some in chunks])
+    return torch.cat([_accuracy(answers(chunk), task).cpu() for chunk in chunks])
 
 
 def _chosen(pixels: Tensor, indices: Tensor, model: object) -> Tensor:
@@ -203,6 +205,6 @@ def _at_once(most: Mapping[str, int], device: torch.device) -> int:
 
 def _images_at_once(model: object, pixels: Tensor) -> int:
     most = _at_once(PIXELS_AT_ONCE, _device_of(model))
-    kernels = [each for each in model.parameters() if each.dim() == 4] if isinstance(model, nn.Module) else []
-    filters = max([64, *(len(each) for each in kernels)])
+    kernels = [weight for weight in model.parameters() if weight.dim() == 4] if isinstance(model, nn.Module) else []
+    filters = max([64, *(len(kernel) for kernel in kernels)])
     return max(1, 64 * most // filters // (pixels.shape[2] * pixels.shape[3]))

@@ -119,12 +119,12 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """Forget a class and its examples."""
         with TEACHING:
             taught = self._now()
-            (found,) = np.nonzero(taught.classes == label)
-            if not len(found):
+            (matches,) = np.nonzero(taught.classes == label)
+            if not len(matches):
                 raise ValueError(f"there is no class {label!r}: there is {', '.join(map(repr, taught.classes.tolist()))}")
             if len(taught.classes) == 1:
                 raise ValueError(f"{label!r} is the only class: fit others instead")
-            stays = taught.labels != found[0]
+            stays = taught.labels != matches[0]
             names = [name for name, is_kept in zip(taught.names, stays, strict=True) if is_kept]
             self._taught = self._remembered(taught.support[stays], taught.classes[taught.labels[stays]], names)
         return self
@@ -195,11 +195,11 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
         taught, vectors = self._asked(X)
-        found = (vectors @ torch.from_numpy(taught.support).T).topk(min(k, len(taught.support)), -1)
+        top = (vectors @ torch.from_numpy(taught.support).T).topk(min(k, len(taught.support)), -1)
         labels = taught.classes[taught.labels].tolist()
         return [
-            [Neighbour(p, taught.names[p], labels[p], s) for p, s in zip(places, similarities, strict=True)]
-            for places, similarities in zip(found.indices.tolist(), found.values.tolist(), strict=True)
+            [Neighbour(p, taught.names[p], labels[p], s) for p, s in zip(indices, similarities, strict=True)]
+            for indices, similarities in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
 
     @property
@@ -264,7 +264,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         scratch = copy.copy(self)  # scikit-learn notes on an estimator what its X looks like
         vectors = scratch._vectors_of(X, first=first)
         labels = column_or_1d(y, warn=True)
-        if labels.dtype == object and all(isinstance(each, str) for each in labels):  # as pandas has texts
+        if labels.dtype == object and all(isinstance(label, str) for label in labels):  # as pandas has texts
             y = labels = labels.astype(str)
         assert_all_finite(labels, input_name="y")
         _check_kinds(y, labels, None)
@@ -278,9 +278,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             _check_kinds(y, labels, None if before is None else before.classes)
             start = 0 if before is None else len(before.names)
             names = (
-                [name_of(each, start + place) for place, each in enumerate(X)]
+                [name_of(image, start + number) for number, image in enumerate(X)]
                 if self._embeds(X)
-                else [f"example {start + place}" for place in range(len(vectors))]
+                else [f"example {start + number}" for number in range(len(vectors))]
             )
             if before is not None:
                 if before.support.shape[1] != vectors.shape[1]:
@@ -298,11 +298,11 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return self
 
     def _remembered(self, support: NDArray[Any], labels: NDArray[Any], names: Sequence[str]) -> Taught:
-        classes, places = np.unique(labels, return_inverse=True)
-        vectors, indices = torch.from_numpy(support), torch.from_numpy(places)
+        classes, class_indices = np.unique(labels, return_inverse=True)
+        vectors, indices = torch.from_numpy(support), torch.from_numpy(class_indices)
         means = prototypes(vectors, indices, len(classes)).numpy()
         rejection = self._rejection(vectors, indices, len(classes))
-        taught = Taught(support, places, classes, list(names), means, rejection, USUAL_TEMPERATURE)
+        taught = Taught(support, class_indices, classes, list(names), means, rejection, USUAL_TEMPERATURE)
         return taught._replace(temperature=self._temperature(taught))
 
     def _rejection(self, support: Tensor, labels: Tensor, way: int) -> Rejection | None:
@@ -310,9 +310,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             return judged(self.threshold, *among_themselves(support, labels, way))
         if self.reject is None:
             return None
-        found = calibrated(support, labels, way, self.reject)
-        if found is not None:
-            return found
+        rejection = calibrated(support, labels, way, self.reject)
+        if rejection is not None:
+            return rejection
         embedder = self._embedder()
         if embedder is None or embedder.one_shot is None:
             raise ValueError(
@@ -326,22 +326,22 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         counts = np.bincount(taught.labels)
         if len(counts) < 2 or counts.max() < 2:
             return USUAL_TEMPERATURE
-        places = [p for p, label in enumerate(taught.labels) if counts[label] > 1]
-        places = places[:: max(1, len(places) // EXAMPLES_TO_TRY)]
+        indices = [p for p, label in enumerate(taught.labels) if counts[label] > 1]
+        indices = indices[:: max(1, len(indices) // EXAMPLES_TO_TRY)]
         support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
         scores = []
-        for place in places:
-            others = torch.arange(len(support)) != place
-            scores.append(self._ruled(support[place : place + 1], support[others], labels[others], len(counts)))
-        found, right = torch.cat(scores), labels[places]
-        losses = [float(nn.functional.cross_entropy(found / each, right)) for each in TEMPERATURES]
+        for index in indices:
+            others = torch.arange(len(support)) != index
+            scores.append(self._ruled(support[index : index + 1], support[others], labels[others], len(counts)))
+        logits, right = torch.cat(scores), labels[indices]
+        losses = [float(nn.functional.cross_entropy(logits / temperature, right)) for temperature in TEMPERATURES]
         return float(TEMPERATURES[int(np.argmin(losses))])
 
     def _scores(self, taught: Taught, vectors: Tensor) -> Tensor:
         """(n, D) -> (n, classes); the largest is the answer."""
         support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
         at_once, way = max(1, SIMILARITIES_AT_ONCE // len(support)), len(taught.classes)
-        return torch.cat([self._ruled(some, support, labels, way) for some in torch.split(vectors, at_once)])
+        return torch.cat([self._ruled(chunk, support, labels, way) for chunk in torch.split(vectors, at_once)])
 
     def _ruled(self, queries: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:
         if self.rule == "prototype":
@@ -387,8 +387,8 @@ def _nearness(taught: Taught, vectors: Tensor) -> Tensor:
 def _check_kinds(y: Any, labels: NDArray[Any], known: NDArray[Any] | None) -> None:
     """Texts and numbers do not go together: one would become the other."""
     is_text = labels.dtype.kind in "US"
-    mixed = is_text and not isinstance(y, np.ndarray) and any(not isinstance(each, (str, bytes)) for each in y)
-    if mixed or (labels.dtype == object and any(isinstance(each, str) for each in labels)):
+    mixed = is_text and not isinstance(y, np.ndarray) and any(not isinstance(label, (str, bytes)) for label in y)
+    if mixed or (labels.dtype == object and any(isinstance(label, str) for label in labels)):
         raise ValueError("labels must be all texts or all numbers, got both")
     if known is not None and is_text != (known.dtype.kind in "US"):
         raise ValueError(

@@ -68,8 +68,8 @@ class Database:
         with self._lock:
             self._is_closed = True
             free, self._free = self._free, []
-        for each in free:
-            each.close()
+        for connection in free:
+            connection.close()
 
     def _check_in_place(self) -> None:
         """Its files are found by their names: under these another gallery may lie by now."""
@@ -121,7 +121,7 @@ class Database:
                 raise ValueError(f"{self.path.parent} was opened before this process was forked: open it here again")
             self._check_in_place()
             connection = self._free.pop() if self._free else None
-        with told(self.path):
+        with translating_errors(self.path):
             connection = connection or _connected(self._uri)
             is_sound = False  # after an error nobody knows what state it is in
             try:
@@ -151,25 +151,25 @@ class Database:
             return f"{address}?mode=ro"
         except sqlite3.OperationalError:  # where nothing can be written, SQLite has no place to tell others what it reads
             pass
-        place = Path(tempfile.mkdtemp(prefix="rankshot-gallery-"))  # so it is read as it is now, from a copy
-        weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        self._copy_to(place)
-        return f"file:{quote(str(place / DATABASE))}?mode=rw"
+        temporary = Path(tempfile.mkdtemp(prefix="rankshot-gallery-"))  # so it is read as it is now, from a copy
+        weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
+        self._copy_to(temporary)
+        return f"file:{quote(str(temporary / DATABASE))}?mode=rw"
 
-    def _copy_to(self, place: Path) -> None:
+    def _copy_to(self, folder: Path) -> None:
         """Of one moment: somebody may be writing, from where the folder can be written to."""
         files = [self.path, self.path.with_name(DATABASE + BESIDE[0])]
         for _ in range(COPIES):
-            before = [_state(each) for each in files]
-            if sum(each[0] for each in before if each is not None) > MOST_COPIED:
+            before = [_state(file) for file in files]
+            if sum(state[0] for state in before if state is not None) > MOST_COPIED:
                 raise OSError(
                     errno.EFBIG, "is too large to be read where nothing can be written: use a copy", str(self.path)
                 )
-            for each in files:
-                (place / each.name).unlink(missing_ok=True)
+            for file in files:
+                (folder / file.name).unlink(missing_ok=True)
                 with suppress(FileNotFoundError):
-                    shutil.copyfile(each, place / each.name)
-            if [_state(each) for each in files] == before:
+                    shutil.copyfile(file, folder / file.name)
+            if [_state(file) for file in files] == before:
                 return
         raise TimeoutError(
             f"another process is writing to {self.path.parent}, which cannot be shared with it: it is read-only"
@@ -182,13 +182,13 @@ def create(folder: Path, dimensions: int, about: str) -> None:
     making = folder / f".making-{os.urandom(8).hex()}"
     making.mkdir()
     try:
-        with told(path):
+        with translating_errors(path):
             connection = _connected(f"file:{quote(str((making / DATABASE).absolute()))}?mode=rwc")
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("BEGIN")
-                for each in TABLES:
-                    connection.execute(each)
+                for statement in TABLES:
+                    connection.execute(statement)
                 connection.execute("INSERT INTO state VALUES (1, ?, ?, 0, 0)", (about, dimensions))
                 connection.execute(f"PRAGMA application_id = {MARK}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -216,8 +216,8 @@ def check_files(path: Path) -> None:
     """A plain file, with nothing beside it but what SQLite puts there, links least of all."""
     if not os.path.lexists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    for each in ("", *BESIDE):
-        check_own(path.with_name(path.name + each))
+    for suffix in ("", *BESIDE):
+        check_own(path.with_name(path.name + suffix))
     if os.path.lexists(path.with_name(path.name + JOURNAL)):
         raise Damaged(f"{path.parent} holds {path.name}{JOURNAL}, which no gallery has: it is not used")
 
@@ -233,14 +233,14 @@ def _connected(uri: str) -> sqlite3.Connection:
 
 
 def _check_ours(path: Path, connection: sqlite3.Connection) -> None:
-    wanted = sqlite3.connect(":memory:")
+    expected = sqlite3.connect(":memory:")
     try:
-        for each in TABLES:
-            wanted.execute(each)
+        for statement in TABLES:
+            expected.execute(statement)
         asked = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-        ours, theirs = set(wanted.execute(asked)), set(connection.execute(asked))
+        ours, theirs = set(expected.execute(asked)), set(connection.execute(asked))
     finally:
-        wanted.close()
+        expected.close()
     (mark,), (version,) = connection.execute("PRAGMA application_id").fetchone(), _version(connection)
     if mark == MARK and version != FORMAT:
         raise ValueError(f"{path} is of format {version}: this version of rankshot reads {FORMAT}")
@@ -260,18 +260,18 @@ def _check_size(path: Path, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA page_count").fetchone(),
         connection.execute("PRAGMA page_size").fetchone(),
     )
-    there = path.stat().st_size
-    if (there % size or there < pages * size) and not _has_content(path.with_name(path.name + BESIDE[0])):
-        raise Damaged(f"{path} is damaged: it is cut short, {there} bytes instead of {pages * size}")
+    file_size = path.stat().st_size
+    if (file_size % size or file_size < pages * size) and not _has_content(path.with_name(path.name + BESIDE[0])):
+        raise Damaged(f"{path} is damaged: it is cut short, {file_size} bytes instead of {pages * size}")
 
 
 def _version(connection: sqlite3.Connection) -> tuple[int]:
-    found: tuple[int] = connection.execute("PRAGMA user_version").fetchone()
-    return found
+    row: tuple[int] = connection.execute("PRAGMA user_version").fetchone()
+    return row
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def translating_errors(path: Path) -> Iterator[None]:
     """SQLite's errors as ours."""
     try:
         yield
@@ -306,10 +306,10 @@ def _is_full(folder: Path) -> bool:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _state(path: Path) -> tuple[int, int] | None:

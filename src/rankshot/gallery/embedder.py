@@ -53,12 +53,12 @@ class Embedded(NamedTuple):
     failures: list[Failure]
 
 
-def check_memory(network: nn.Module, wanted: Preprocess, name: str) -> None:
+def check_memory(network: nn.Module, preprocess: Preprocess, name: str) -> None:
     """A file may ask for images so large that one of them takes all memory within the network."""
-    widest = max([3, *(each.out_channels for each in network.modules() if isinstance(each, nn.Conv2d))])
-    size = 4 * widest * wanted.height * wanted.width
+    widest = max([3, *(module.out_channels for module in network.modules() if isinstance(module, nn.Conv2d))])
+    size = 4 * widest * preprocess.height * preprocess.width
     if size > MOST_BYTES_A_LAYER:
-        takes = f"{wanted.height}x{wanted.width} pixels through {widest} filters take {size / 2**20:,.0f} MiB"
+        takes = f"{preprocess.height}x{preprocess.width} pixels through {widest} filters take {size / 2**20:,.0f} MiB"
         raise ValueError(f"{name} wants images that are too large: {takes}, {MOST_BYTES_A_LAYER / 2**20:.0f} are the most")
 
 
@@ -140,11 +140,13 @@ class Embedder:
     def _is_still_in(self, folder: Path) -> bool:
         """Whether the folder holds these weights: a run may have gone on since or gone away, or the network changed."""
         try:
-            there = read_tensors(folder / WEIGHTS)
+            stored = read_tensors(folder / WEIGHTS)
         except (OSError, ValueError):
             return False
         here = self.network.state_dict()
-        return there.keys() == here.keys() and all(torch.equal(here[name].cpu(), each) for name, each in there.items())
+        return stored.keys() == here.keys() and all(
+            torch.equal(here[name].cpu(), tensor) for name, tensor in stored.items()
+        )
 
     @property
     def about(self) -> dict[str, Any]:
@@ -152,7 +154,7 @@ class Embedder:
         return {"name": self.name, "fingerprint": self.fingerprint}
 
     def _vectors(self, pixels: NDArray[np.uint8]) -> Vectors:
-        like = next((each for each in self.network.parameters() if each.is_floating_point()), torch.zeros(0))
+        like = next((parameter for parameter in self.network.parameters() if parameter.is_floating_point()), torch.zeros(0))
         embeddings = unit_vectors(embed(self.network, torch.from_numpy(pixels).to(like) / 255))
         if embeddings.dim() != 2:
             raise ValueError(f"{self.name} must give (B, D) embeddings, got shape {tuple(embeddings.shape)}")
@@ -170,15 +172,16 @@ class Embedder:
             is_own = True
         if is_own:  # a name may stand for anything
             what = [type(self.network).__qualname__, repr(self.network), self.dimensions]
-        told = self.preprocess
-        usual = Preprocess(*told.shape, invert=told.invert)
-        how = [*([] if told == usual else [told.to_json()]), told.shape, told.invert]  # galleries know the usual by these
+        preprocess = self.preprocess
+        usual = Preprocess(*preprocess.shape, invert=preprocess.invert)
+        # Galleries know the usual by its shape and ink alone.
+        how = [*([] if preprocess == usual else [preprocess.to_json()]), preprocess.shape, preprocess.invert]
         digest = hashlib.sha256(json.dumps([what, *how], sort_keys=True).encode())
-        for key, each in self.network.state_dict().items():
+        for key, tensor in self.network.state_dict().items():
             digest.update(key.encode())
             digest.update(
-                each.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-                if each.dim()
-                else repr(each.item()).encode()
+                tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+                if tensor.dim()
+                else repr(tensor.item()).encode()
             )
         return digest.hexdigest()[:32]

@@ -36,11 +36,11 @@ def folder_in(uri: str) -> Path:
 
 
 class Index(NamedTuple):
-    """Over the first `rows` rows of vectors, but for those that were dead then: `places` are the others."""
+    """Over the first `rows` rows of vectors, but for those that were dead then: `row_numbers` are the others."""
 
     faiss: Any
     rows: int
-    places: NDArray[np.int64]
+    row_numbers: NDArray[np.int64]
 
 
 class FaissStore(LocalStore):
@@ -61,22 +61,22 @@ class FaissStore(LocalStore):
         tail = slice(index.rows, len(view.vectors))
         recent = nearest(view.vectors[tail], None if view.dead is None else view.dead[tail], queries, k)
         found = [_merged(one, (rows + index.rows, near), k) for one, (rows, near) in zip(by_index, recent, strict=True)]
-        short = [place for place, (rows, _) in enumerate(found) if len(rows) < min(k, view.alive)]
+        short = [query for query, (rows, _) in enumerate(found) if len(rows) < min(k, view.alive)]
         if short:  # too much of what the index found is deleted
-            for place, each in zip(short, nearest(view.vectors, view.dead, queries[short], k), strict=True):
-                found[place] = each
+            for query, answer in zip(short, nearest(view.vectors, view.dead, queries[short], k), strict=True):
+                found[query] = answer
         return found
 
     def _by_index(self, index: Index, view: View, queries: Vectors, k: int) -> Found:
         """What the index knows, of what is still there for this view."""
         import faiss
 
-        most = min(2 * k, len(index.places))
+        most = min(2 * k, len(index.row_numbers))
         how = faiss.SearchParametersHNSW(efSearch=max(BREADTH, 4 * k))  # type: ignore[attr-defined]
-        similarities, places = index.faiss.search(queries, most, params=how)
+        similarities, positions = index.faiss.search(queries, most, params=how)
         found = []
-        for near, where in zip(similarities, places, strict=True):
-            rows = index.places[where[where >= 0]]
+        for near, where in zip(similarities, positions, strict=True):
+            rows = index.row_numbers[where[where >= 0]]
             counts = rows < len(view.vectors)
             counts[counts] = True if view.dead is None else ~view.dead[rows[counts]]
             found.append((rows[counts][:k], near[where >= 0][counts][:k]))
@@ -98,17 +98,19 @@ class FaissStore(LocalStore):
 
 
 def _is_stale(index: Index, view: View) -> bool:
-    gone = 0 if view.dead is None else int(np.count_nonzero(view.dead[: index.rows])) - (index.rows - len(index.places))
-    return len(view.vectors) - index.rows + gone > STALE * len(index.places)
+    gone = (
+        0 if view.dead is None else int(np.count_nonzero(view.dead[: index.rows])) - (index.rows - len(index.row_numbers))
+    )
+    return len(view.vectors) - index.rows + gone > STALE * len(index.row_numbers)
 
 
 def _made(view: View) -> Index:
     import faiss
 
-    places = np.arange(len(view.vectors)) if view.dead is None else np.flatnonzero(~view.dead)
+    row_numbers = np.arange(len(view.vectors)) if view.dead is None else np.flatnonzero(~view.dead)
     index = faiss.IndexHNSWFlat(view.vectors.shape[1], NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    index.add(np.ascontiguousarray(view.vectors[places]))
-    return Index(index, len(view.vectors), places)
+    index.add(np.ascontiguousarray(view.vectors[row_numbers]))
+    return Index(index, len(view.vectors), row_numbers)
 
 
 def _merged(

@@ -21,7 +21,9 @@ class Wanted:
     """
 
     def __init__(self, where: Mapping[str, Any]) -> None:
-        self.values = {name: list(each) if isinstance(each, (list, tuple, set)) else [each] for name, each in where.items()}
+        self.values = {
+            name: list(value) if isinstance(value, (list, tuple, set)) else [value] for name, value in where.items()
+        }
 
     def __call__(self, metadata: Metadata) -> bool:
         return all(name in metadata and metadata[name] in values for name, values in self.values.items())
@@ -29,7 +31,7 @@ class Wanted:
     @property
     def expression(self) -> str | None:
         """As Milvus has it; None: it cannot say this."""
-        if not self._can_be_told(lambda value: type(value) in (bool, int, float) or _is_plain_text(value)):
+        if not self._can_be_expressed(lambda value: type(value) in (bool, int, float) or _is_plain_text(value)):
             return None
         return " and ".join(
             "(" + " or ".join(f"metadata[{json.dumps(name)}] == {json.dumps(value)}" for value in values) + ")"
@@ -39,8 +41,8 @@ class Wanted:
     @property
     def sql(self) -> tuple[str, list[Any]] | None:
         """A condition on the column `metadata` and its values; None: SQLite might not compare these as Python does."""
-        is_told = self._can_be_told(lambda value: _is_small(value) or _is_plain_text(value))
-        if not is_told or not all(
+        is_expressible = self._can_be_expressed(lambda value: _is_small(value) or _is_plain_text(value))
+        if not is_expressible or not all(
             type(name) is str and name.isascii() for name in self.values
         ):  # JSON has other names in escapes
             return None
@@ -53,9 +55,9 @@ class Wanted:
             given += [path, *values, path, "array", "object"]  # which it tells as texts
         return " AND ".join(parts), given
 
-    def _can_be_told(self, is_plain: Callable[[Any], bool]) -> bool:
-        told = [*self.values, *(value for values in self.values.values() for value in values)]
-        return bool(self.values) and len(told) <= MOST_VALUES and all(map(is_plain, told)) and all(self.values.values())
+    def _can_be_expressed(self, is_plain: Callable[[Any], bool]) -> bool:
+        parts = [*self.values, *(value for values in self.values.values() for value in values)]
+        return bool(self.values) and len(parts) <= MOST_VALUES and all(map(is_plain, parts)) and all(self.values.values())
 
 
 def _is_plain_text(value: Any) -> bool:

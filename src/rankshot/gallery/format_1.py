@@ -78,39 +78,41 @@ def in_todays_format(folder: Path) -> Path:
 def _migrated(folder: Path) -> Path:
     """The folder, where a gallery of today's format lies now; one to be read only is read into a temporary folder."""
     is_ours = os.access(folder, os.W_OK)
-    place = Path(tempfile.mkdtemp(prefix=".making-" if is_ours else "rankshot-gallery-", dir=folder if is_ours else None))
+    new_folder = Path(
+        tempfile.mkdtemp(prefix=".making-" if is_ours else "rankshot-gallery-", dir=folder if is_ours else None)
+    )
     if not is_ours:
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        atexit.register(shutil.rmtree, new_folder, ignore_errors=True)
         _check_alone(folder)
-        _carried_over(folder, place)
-        return place
+        _carried_over(folder, new_folder)
+        return new_folder
     try:
         with _soon_locked(folder):
             if (folder / DATABASE).exists():  # who did that was faster
                 return folder
             _check_alone(folder)
             for left in folder.glob(".making-*"):  # of one that was killed
-                if left != place:
+                if left != new_folder:
                     shutil.rmtree(left, ignore_errors=True)
-            _carried_over(folder, place)
+            _carried_over(folder, new_folder)
             for name in (SEGMENT, DATABASE):  # in this order: from now on the database counts
-                if (place / name).exists():
-                    (place / name).rename(folder / name)
+                if (new_folder / name).exists():
+                    (new_folder / name).rename(folder / name)
             wait_for_folder(folder)
             (folder / KEPT).mkdir(exist_ok=True)
             for name in (HEADER, VECTORS, ITEMS, JOURNAL):
                 (folder / name).rename(folder / KEPT / name)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
     log.info("%s was of an earlier format: the original is kept in %s", folder, folder / KEPT)
     return folder
 
 
 def _check_alone(folder: Path) -> None:
     """Nothing lies where the new gallery, or the old one, will: it may have come with the folder, and lead anywhere."""
-    for each in (KEPT, *(DATABASE + end for end in (*BESIDE, ROLLBACK))):
-        if os.path.lexists(folder / each):
-            raise Damaged(f"{folder} holds {each}, which no gallery of the first format has: it is not used")
+    for name in (KEPT, *(DATABASE + end for end in (*BESIDE, ROLLBACK))):
+        if os.path.lexists(folder / name):
+            raise Damaged(f"{folder} holds {name}, which no gallery of the first format has: it is not used")
 
 
 @contextmanager
@@ -127,18 +129,18 @@ def _soon_locked(folder: Path) -> Iterator[None]:
         time.sleep(0.05)
 
 
-def _carried_over(folder: Path, place: Path) -> None:
+def _carried_over(folder: Path, new_folder: Path) -> None:
     old = Format1(folder)
     lost = old.verify()
     if lost:
         raise Damaged(f"{lost[0]}. What is intact can be rescued into a new gallery")
-    new = LocalStore.create(place / "new", old.dimensions, old.about)
+    new = LocalStore.create(new_folder / "new", old.dimensions, old.about)
     for ids, vectors, metadata, sources in old.intact():
         new.add(vectors, ids, metadata, sources)
     new.settle()
     new.close()
-    for each in (place / "new").iterdir():
-        each.rename(place / each.name)
+    for file in (new_folder / "new").iterdir():
+        file.rename(new_folder / file.name)
 
 
 class Format1:
@@ -154,17 +156,17 @@ class Format1:
 
     def verify(self) -> list[str]:
         """What cannot be read as it was written."""
-        return self._complaints + [self._told(one) for one in self._records if self._rows_of(one) is None]
+        return self._complaints + [self._complaint(one) for one in self._records if self._rows_of(one) is None]
 
     def intact(self) -> Iterator[Chunk]:
         """All that is as it was written, and not deleted, part by part."""
         for one in self._records:
-            found = self._rows_of(one)
-            if found is not None:
-                items, vectors = found
-                alive = [place for place in range(len(items)) if int(one["first"]) + place not in self._dead]
-                told = [items[place] for place in alive]
-                yield Chunk([id for id, _ in told], vectors[alive], [note for _, note in told], [None] * len(told))
+            rows = self._rows_of(one)
+            if rows is not None:
+                items, vectors = rows
+                alive = [index for index in range(len(items)) if int(one["first"]) + index not in self._dead]
+                kept = [items[index] for index in alive]
+                yield Chunk([id for id, _ in kept], vectors[alive], [note for _, note in kept], [None] * len(kept))
 
     def _read_journal(self) -> NDArray[Any]:
         """All records but those of a last change that was cut short: it was never acknowledged."""
@@ -177,7 +179,7 @@ class Format1:
             is_all = start >= 0 and np.array_equal(change["place"], np.arange(len(change))) and not change[-1]["more"]
             if is_all and all(map(_is_intact, change)):
                 break
-            if any(not _is_intact(each) and any(each.tobytes()) for each in change):  # no crash leaves that behind
+            if any(not _is_intact(record) and any(record.tobytes()) for record in change):  # no crash leaves that behind
                 break
             records = records[: max(0, start)]
         whole = [one for one in records if _is_intact(one)]
@@ -215,7 +217,7 @@ class Format1:
             content = _within(file, int(one["offset"]), int(one["length"]))
         return content if content is not None and zlib.crc32(content) == one["items"] else None
 
-    def _told(self, one: Any) -> str:
+    def _complaint(self, one: Any) -> str:
         first, rows = int(one["first"]), int(one["rows"])
         return f"{self.folder}: images {first} to {first + rows - 1} are damaged: their checksum is wrong"
 

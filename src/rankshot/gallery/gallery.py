@@ -159,8 +159,8 @@ class Gallery:
         for what, given in (("ids", ids), ("metadata", metadata)):
             if given is not None and len(given) != len(images):
                 raise ValueError(f"there must be as many {what} as images, {len(images)}, got {len(given)}")
-        notes = [dict(each) for each in metadata] if metadata is not None else [{} for _ in range(len(images))]
-        names = list(ids) if ids is not None else [id_of(each) for each in images]
+        notes = [dict(note) for note in metadata] if metadata is not None else [{} for _ in range(len(images))]
+        names = list(ids) if ids is not None else [id_of(image) for image in images]
         return self._added(images, names, notes)
 
     def add_files(self, paths: Iterable[str | Path], metadata: Metadata | None = None) -> AddedFiles:
@@ -173,26 +173,27 @@ class Gallery:
         known = self.store.sources(list(files))
         changed = [id for id, before in known.items() if before is not None and has_changed(files[id], before)]
         new = [id for id in files if id not in known]
-        told = self._added([files[id] for id in new], new, [dict(metadata or {}) for _ in new])
+        added = self._added([files[id] for id in new], new, [dict(metadata or {}) for _ in new])
         notes = [dict(metadata) if metadata is not None else self.store.metadata(id) for id in changed]
         again = self._added([files[id] for id in changed], changed, notes, replace=True)
         unknown = sum(before is None for before in known.values())
-        return AddedFiles(told.ids, again.ids, len(known) - len(changed), unknown, told.failures + again.failures)
+        return AddedFiles(added.ids, again.ids, len(known) - len(changed), unknown, added.failures + again.failures)
 
     def _added(self, images: Any, ids: Sequence[str | None], notes: Sequence[Metadata], *, replace: bool = False) -> Added:
         vectors, sources = self._ready(images), None
         if vectors is not None:
-            places, failures = list(range(len(images))), []
+            indices, failures = list(range(len(images))), []
         else:
             encoded(notes)  # complains now, and not when everything is embedded
-            sources = [source_of(each) for each in images]  # first: what changes while it is embedded is noticed next time
+            # First: what changes while it is embedded is noticed next time.
+            sources = [source_of(image) for image in images]
             parts = list(self.embedder.each(images))
-            places = [place for part in parts for place in part.places]
+            indices = [index for part in parts for index in part.places]
             failures = [failure for part in parts for failure in part.failures]
             vectors = np.concatenate([part.vectors for part in parts] or [np.zeros((0, self.store.dimensions), np.float32)])
-            sources = [sources[place] for place in places]
-        chosen, told = [ids[place] for place in places], [notes[place] for place in places]
-        return Added(self.store.add(vectors, chosen, told, sources, replace=replace), failures)
+            sources = [sources[index] for index in indices]
+        chosen, chosen_notes = [ids[index] for index in indices], [notes[index] for index in indices]
+        return Added(self.store.add(vectors, chosen, chosen_notes, sources, replace=replace), failures)
 
     def delete(self, ids: str | Sequence[str]) -> None:
         """All of them or, where one is unknown, none."""
@@ -215,25 +216,25 @@ class Gallery:
         """Pairs of images that are at least so similar, the most similar first."""
         if not -1 <= similarity <= 1:
             raise ValueError(f"similarity is a cosine, from -1 to 1, got {similarity}")
-        found: list[Duplicate] = []
+        pairs: list[Duplicate] = []
         for ids, vectors in self._blocks():
             k, rows = 4, np.arange(len(ids))
             while len(rows):  # those whose last hit is still near may have more of them
                 hits = self.store.search(vectors[rows], k, exactly=True)
-                open_ended = [len(each) == k and each[-1].similarity >= similarity for each in hits]
-                for row, each, has_more in zip(rows, hits, open_ended, strict=True):
-                    near = [] if has_more else [hit for hit in each if hit.similarity >= similarity]
-                    found += [Duplicate(ids[row], hit.id, hit.similarity) for hit in near if ids[row] < hit.id]
+                open_ended = [len(row_hits) == k and row_hits[-1].similarity >= similarity for row_hits in hits]
+                for row, row_hits, has_more in zip(rows, hits, open_ended, strict=True):
+                    near = [] if has_more else [hit for hit in row_hits if hit.similarity >= similarity]
+                    pairs += [Duplicate(ids[row], hit.id, hit.similarity) for hit in near if ids[row] < hit.id]
                 k, rows = 8 * k, rows[open_ended]
-        return sorted(found, key=lambda each: -each.similarity)
+        return sorted(pairs, key=lambda pair: -pair.similarity)
 
     def save(self, path: str | Path) -> None:
         """A copy, in a new place of any kind, as it is now: a folder is there whole or not at all."""
         if is_milvus(str(path)):
             self._copy_into(_created(str(path), self.store.dimensions, self.store.about))
             return
-        with whole_folder(folder_in(str(path))) as place:
-            self._copy_into(LocalStore.create(place, self.store.dimensions, self.store.about))
+        with whole_folder(folder_in(str(path))) as new_folder:
+            self._copy_into(LocalStore.create(new_folder, self.store.dimensions, self.store.about))
 
     def _copy_into(self, target: Store) -> None:
         try:
@@ -291,12 +292,12 @@ class Gallery:
         """Vectors of length 1, where these are vectors; None: they are images."""
         if isinstance(given, np.ndarray):
             vectors = given.astype(np.float64)
-        elif all(_is_vector(each) for each in given):
-            for each in given:
-                if len(each) != self.store.dimensions:
-                    raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {len(each)}")
+        elif all(_is_vector(item) for item in given):
+            for vector in given:
+                if len(vector) != self.store.dimensions:
+                    raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {len(vector)}")
             try:
-                rows = [np.asarray(each, np.float64) for each in given]
+                rows = [np.asarray(vector, np.float64) for vector in given]
             except OverflowError as error:
                 raise ValueError(f"vectors must be of numbers that a float can hold: {error}") from None
             vectors = np.array(rows).reshape(len(given), self.store.dimensions)
@@ -329,7 +330,7 @@ def _listed(images: Any) -> Any:
 def _is_vector(given: Any) -> bool:
     """One-dimensional numbers."""
     if isinstance(given, (list, tuple)):
-        return bool(given) and all(isinstance(each, (int, float)) for each in given)
+        return bool(given) and all(isinstance(number, (int, float)) for number in given)
     return getattr(given, "ndim", None) == 1
 
 

@@ -28,8 +28,8 @@ def hits_sheet(queries: Sequence[Any], hits: Sequence[Hit], path: Path) -> None:
     width, height = SIDE + GAP, SIDE + CAPTION + GAP
     sheet = blank(GAP + min(len(cells), PER_ROW) * width, GAP + rows * height)
     draw, font = ImageDraw.Draw(sheet), ImageFont.load_default(12)
-    for place, (image, caption, frame) in enumerate(cells):
-        left, top = GAP + place % PER_ROW * width, GAP + place // PER_ROW * height
+    for number, (image, caption, frame) in enumerate(cells):
+        left, top = GAP + number % PER_ROW * width, GAP + number // PER_ROW * height
         try:
             sheet.paste(picture_of(pixels_of(image, Preprocess(3, SIDE, SIDE))), (left, top))
         except Undecodable:

@@ -9,15 +9,15 @@ from pathlib import Path
 from rankshot.data.decoding import SUFFIXES
 
 
-def image_files(places: Iterable[str | Path]) -> Iterator[Path]:
+def image_files(paths: Iterable[str | Path]) -> Iterator[Path]:
     """Files as they are given, and what looks like an image in folders and the folders within, but for hidden ones."""
-    for place in places:
-        if Path(place).is_dir():
-            yield from _within(Path(place))
-        elif Path(place).exists():
-            yield Path(place)
+    for path in paths:
+        if Path(path).is_dir():
+            yield from _within(Path(path))
+        elif Path(path).exists():
+            yield Path(path)
         else:
-            raise FileNotFoundError(f"there is no {place}")
+            raise FileNotFoundError(f"there is no {path}")
 
 
 def _within(folder: Path) -> Iterator[Path]:
@@ -46,9 +46,9 @@ def examples(folder: Path) -> dict[str, list[Path]]:
     """Of a folder with a folder of images for each class: class -> its images, in the order of their names."""
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
-    names = sorted(each.name for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
-    found = {name: sorted(image_files([folder / name])) for name in names}
-    found = {name: paths for name, paths in found.items() if paths}
-    if not found:
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    classes = {name: sorted(image_files([folder / name])) for name in names}
+    classes = {name: paths for name, paths in classes.items() if paths}
+    if not classes:
         raise ValueError(f"{folder} must hold a folder of images for each class: there is none")
-    return found
+    return classes

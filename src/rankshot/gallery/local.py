@@ -108,7 +108,7 @@ class LocalStore:
                 tables.check_counts(first)  # vectors go where it says
                 self._may_add = True
             if replace:
-                named = [each for each in ids if each is not None]
+                named = [id for id in ids if id is not None]
                 tables.drop([row for row, _, _ in tables.with_ids(named)], change + 1)
             names = tables.insert(ids, notes, sources or [None] * len(ids), first)
             tables.insert_blocks(self._segment.write(content, first))
@@ -117,14 +117,14 @@ class LocalStore:
 
     def delete(self, ids: Sequence[str]) -> None:
         """All or none. The vectors stay in their file, and are not found any more."""
-        wanted = list(dict.fromkeys(ids))
+        unique_ids = list(dict.fromkeys(ids))
         with self._writing() as tables:
             change, rows = tables.state()
-            there = {id: row for row, id, _ in tables.with_ids(wanted)}
-            for each in wanted:
-                if each not in there:
-                    raise UnknownId(each, tables.count())
-            tables.drop(list(there.values()), change + 1)
+            known = {id: row for row, id, _ in tables.with_ids(unique_ids)}
+            for id in unique_ids:
+                if id not in known:
+                    raise UnknownId(id, tables.count())
+            tables.drop(list(known.values()), change + 1)
             tables.set_state(change + 1, rows)
 
     def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = False) -> list[list[Hit]]:
@@ -151,16 +151,16 @@ class LocalStore:
         with self._reading() as tables:
             view = self._views.at(tables)
             for start in range(0, len(view.vectors), ROWS_AT_ONCE):
-                some = slice(start, start + ROWS_AT_ONCE)
-                alive = np.arange(len(view.vectors))[some]
-                alive = alive if view.dead is None else alive[~view.dead[some]]
+                part = slice(start, start + ROWS_AT_ONCE)
+                alive = np.arange(len(view.vectors))[part]
+                alive = alive if view.dead is None else alive[~view.dead[part]]
                 yield _chunk(tables, view.vectors, list(tables.items(alive.tolist())))
 
     def verify(self) -> list[str]:
         """Everything is read; one line for each thing that is damaged."""
         with self._reading() as tables:
             damaged = [self._views.problem_of(block) for block in tables.blocks()]
-            return [each for each in damaged if each is not None] + tables.problems()
+            return [problem for problem in damaged if problem is not None] + tables.problems()
 
     def intact(self) -> Iterator[Chunk]:
         """All that is as it was written, part by part, whatever has happened to the rest."""
@@ -175,16 +175,16 @@ class LocalStore:
         return nearest(view.vectors, view.dead, queries, k, rows)
 
     def _hits(self, tables: Transaction, found: Found) -> list[list[Hit]]:
-        rows = np.unique(np.concatenate([each for each, _ in found])) if found else np.zeros(0, np.int64)
-        items = {each.row: each for each in tables.items(rows.tolist())}
+        rows = np.unique(np.concatenate([query_rows for query_rows, _ in found])) if found else np.zeros(0, np.int64)
+        items = {item.row: item for item in tables.items(rows.tolist())}
         if len(items) < len(rows):
             raise Damaged(f"{self.folder} is damaged: of some vectors it does not tell whose they are. {RESCUE}")
         return [
             [
                 Hit(items[row].id, similarity, decoded(items[row].metadata))
-                for row, similarity in zip(places.tolist(), similarities.tolist(), strict=True)
+                for row, similarity in zip(query_rows.tolist(), similarities.tolist(), strict=True)
             ]
-            for places, similarities in found
+            for query_rows, similarities in found
         ]
 
     def _forget(self) -> None:
@@ -204,8 +204,8 @@ class LocalStore:
 
 def _chunk(tables: Transaction, vectors: Vectors, items: Sequence[Item]) -> Chunk:
     return Chunk(
-        [each.id for each in items],
-        vectors[[each.row for each in items]],
-        [decoded(each.metadata) for each in items],
-        [tables.source(each.source) for each in items],
+        [item.id for item in items],
+        vectors[[item.row for item in items]],
+        [decoded(item.metadata) for item in items],
+        [tables.source(item.source) for item in items],
     )

@@ -44,7 +44,7 @@ FILES_LOCK = threading.Lock()
 SOURCE = "source"  # the field of the files that vectors were made of; earlier galleries have none
 
 
-class Told(TypedDict):
+class Description(TypedDict):
     """What is told of a gallery."""
 
     about: dict[str, Any]
@@ -90,25 +90,25 @@ class MilvusStore:
             raise
 
     def _open(self, about: Mapping[str, Any] | None, dimensions: int | None) -> None:
-        there = self._tried(lambda: self._client.has_collection(self.collection))
+        exists = self._tried(lambda: self._client.has_collection(self.collection))
         if about is not None and dimensions is not None:
-            if there:
+            if exists:
                 raise FileExistsError(f"{self.uri} exists already")
             self.about, self.dimensions, self._has_sources = dict(about), dimensions, True
             self._create()
             return
-        if not there:
+        if not exists:
             raise FileNotFoundError(f"{self.uri} is no gallery: there is no collection {self.collection!r}")
-        found = self._tried(self._told)
-        if not found:
+        entities = self._tried(self._described)
+        if not entities:
             raise ValueError(f"{self.uri} holds a collection {self.collection!r} that is no gallery of rankshot's")
-        told: Told = checked(_plain(found[0]["about"]), Told, f"{self.uri}: what it is about")
-        self.about, self.dimensions = told["about"], told["dimensions"]
+        description: Description = checked(_plain(entities[0]["about"]), Description, f"{self.uri}: what it is about")
+        self.about, self.dimensions = description["about"], description["dimensions"]
         fields = self._tried(lambda: self._client.describe_collection(self.collection))["fields"]
         self._has_sources = any(field["name"] == SOURCE for field in fields)
         self._tried(lambda: self._client.load_collection(self.collection))
 
-    def _told(self) -> Any:
+    def _described(self) -> Any:
         """What the gallery is about; nothing, if it is none."""
         if not self._client.has_collection(ABOUT):
             return []
@@ -125,8 +125,8 @@ class MilvusStore:
                 self._file = None
 
     def __len__(self) -> int:
-        found = self._tried(lambda: self._client.query(self.collection, filter="", output_fields=["count(*)"]))
-        return int(found[0]["count(*)"])
+        result = self._tried(lambda: self._client.query(self.collection, filter="", output_fields=["count(*)"]))
+        return int(result[0]["count(*)"])
 
     def __contains__(self, id: object) -> bool:
         return isinstance(id, str) and bool(self.sources([id]))
@@ -142,54 +142,54 @@ class MilvusStore:
     ) -> list[str]:
         """Each request is all or none; more than 16 MB take several, and an error tells how many were added."""
         check_ids(ids)
-        for each in ids:
-            if each is not None and len(_key(each)) > LONGEST_KEY:
-                raise ValueError(f"an id may have {LONGEST_KEY} bytes in Milvus, got {len(_key(each))}: {each[:40]!r}…")
+        for id in ids:
+            if id is not None and len(_key(id)) > LONGEST_KEY:
+                raise ValueError(f"an id may have {LONGEST_KEY} bytes in Milvus, got {len(_key(id))}: {id[:40]!r}…")
         encoded(metadata)  # complains about what JSON cannot hold
         with self._turn:
             names = self._numbered(ids)
-            if not replace and (there := self._known(names)):
-                raise there_already(next(each for each in names if each in there))
+            if not replace and (known := self._known(names)):
+                raise there_already(next(name for name in names if name in known))
             rows = [
-                {"id": _key(id), "vector": vector, "metadata": dict(each)}
-                for id, vector, each in zip(names, np.asarray(vectors, np.float32), metadata, strict=True)
+                {"id": _key(id), "vector": vector, "metadata": dict(note)}
+                for id, vector, note in zip(names, np.asarray(vectors, np.float32), metadata, strict=True)
             ]
             if self._has_sources:
                 for row, source in zip(rows, sources or [None] * len(rows), strict=True):
                     row[SOURCE] = {} if source is None else source._asdict()
             at_once = max(1, BYTES_AT_ONCE // (4 * self.dimensions + 1024))
             for start in range(0, len(rows), at_once):
-                some = rows[start : start + at_once]
+                chunk = rows[start : start + at_once]
                 # An upsert, since a try whose answer was lost may have been carried out.
                 done = f"{start} of {len(rows)} images were added" if start else "nothing was added"
-                self._tried(partial(self._client.upsert, self.collection, some), done)
+                self._tried(partial(self._client.upsert, self.collection, chunk), done)
             self._settle()
         return names
 
     def _numbered(self, ids: Sequence[str | None]) -> list[str]:
         """Ids that are left open become the next numbers that are free."""
-        names = [each for each in ids if each is not None]
+        names = [id for id in ids if id is not None]
         taken, number = set(names), len(self) if len(names) < len(ids) else 0
         open_ones: list[str] = []
         while len(names) + len(open_ones) < len(ids):
-            some = [str(number + step) for step in range(len(ids) - len(names) - len(open_ones))]
-            there = self._known(some) | taken
-            open_ones += [each for each in some if each not in there]
-            number += len(some)
+            candidates = [str(number + step) for step in range(len(ids) - len(names) - len(open_ones))]
+            known = self._known(candidates) | taken
+            open_ones += [name for name in candidates if name not in known]
+            number += len(candidates)
         rest = iter(open_ones)
-        return [next(rest) if each is None else each for each in ids]
+        return [next(rest) if id is None else id for id in ids]
 
     def delete(self, ids: Sequence[str]) -> None:
-        wanted = list(dict.fromkeys(ids))
+        unique_ids = list(dict.fromkeys(ids))
         with self._turn:
-            known = self._known(wanted)
-            for each in wanted:
-                if each not in known:
-                    raise UnknownId(each, len(self))
-            for start in range(0, len(wanted), IDS_AT_ONCE):
-                some = [_key(each) for each in wanted[start : start + IDS_AT_ONCE]]
-                done = f"{start} of {len(wanted)} images were deleted" if start else "nothing was deleted"
-                self._tried(partial(self._client.delete, self.collection, ids=some), done)
+            known = self._known(unique_ids)
+            for id in unique_ids:
+                if id not in known:
+                    raise UnknownId(id, len(self))
+            for start in range(0, len(unique_ids), IDS_AT_ONCE):
+                keys = [_key(id) for id in unique_ids[start : start + IDS_AT_ONCE]]
+                done = f"{start} of {len(unique_ids)} images were deleted" if start else "nothing was deleted"
+                self._tried(partial(self._client.delete, self.collection, ids=keys), done)
             self._settle()
 
     def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = True) -> list[list[Hit]]:
@@ -204,20 +204,20 @@ class MilvusStore:
         most = 4 * k
         while True:
             (hits,) = self._nearest(query[None], min(most, MOST_HITS), "")
-            found = [hit for hit in hits if where(hit.metadata)]
-            if len(found) >= k or len(hits) < most:
-                return found[:k]
+            passed = [hit for hit in hits if where(hit.metadata)]
+            if len(passed) >= k or len(hits) < most:
+                return passed[:k]
             most *= 4
 
     def _nearest(self, queries: Vectors, k: int, expression: str) -> list[list[Hit]]:
-        found = self._tried(
+        results = self._tried(
             lambda: self._client.search(
                 self.collection, list(queries), limit=k, filter=expression, output_fields=["metadata"]
             )
         )
         return [
-            [Hit(_id(hit["id"]), float(hit["distance"]), _plain(hit["entity"]["metadata"])) for hit in each]
-            for each in found
+            [Hit(_id(hit["id"]), float(hit["distance"]), _plain(hit["entity"]["metadata"])) for hit in hits]
+            for hits in results
         ]
 
     def vector(self, id: str) -> Vectors:
@@ -227,19 +227,19 @@ class MilvusStore:
         return _plain(self._entity(id, "metadata"))
 
     def _entity(self, id: str, field: str) -> Any:
-        found = self._tried(lambda: self._client.get(self.collection, ids=[_key(id)], output_fields=[field]))
-        if not found:
+        entities = self._tried(lambda: self._client.get(self.collection, ids=[_key(id)], output_fields=[field]))
+        if not entities:
             raise UnknownId(id, len(self))
-        return found[0][field]
+        return entities[0][field]
 
     def sources(self, ids: Sequence[str]) -> dict[str, Source | None]:
-        found: dict[str, Source | None] = {}
+        sources: dict[str, Source | None] = {}
         fields = ["id", SOURCE] if self._has_sources else ["id"]
         for start in range(0, len(ids), IDS_AT_ONCE):
-            some = [_key(each) for each in ids[start : start + IDS_AT_ONCE]]
-            for each in self._tried(partial(self._client.get, self.collection, ids=some, output_fields=fields)):
-                found[_id(each["id"])] = _source(each)
-        return found
+            keys = [_key(id) for id in ids[start : start + IDS_AT_ONCE]]
+            for entity in self._tried(partial(self._client.get, self.collection, ids=keys, output_fields=fields)):
+                sources[_id(entity["id"])] = _source(entity)
+        return sources
 
     def chunks(self) -> Iterator[Chunk]:
         fields = ["id", "vector", "metadata", *([SOURCE] if self._has_sources else [])]
@@ -247,12 +247,12 @@ class MilvusStore:
             lambda: self._client.query_iterator(self.collection, batch_size=IDS_AT_ONCE, output_fields=fields)
         )
         try:
-            while some := self._tried(steps.next):
+            while entities := self._tried(steps.next):
                 yield Chunk(
-                    [_id(each["id"]) for each in some],
-                    np.array([each["vector"] for each in some], np.float32),
-                    [_plain(each["metadata"]) for each in some],
-                    [_source(each) for each in some],
+                    [_id(entity["id"]) for entity in entities],
+                    np.array([entity["vector"] for entity in entities], np.float32),
+                    [_plain(entity["metadata"]) for entity in entities],
+                    [_source(entity) for entity in entities],
                 )
         finally:
             steps.close()
@@ -277,8 +277,10 @@ class MilvusStore:
         if not self._tried(lambda: self._client.has_collection(ABOUT)):
             self._tried(lambda: make(ABOUT, 2, "about"))
         self._tried(lambda: make(self.collection, self.dimensions, "metadata", SOURCE))
-        told = {"about": self.about, "dimensions": self.dimensions}
-        self._tried(lambda: self._client.upsert(ABOUT, [{"id": self.collection, "vector": [0.0, 0.0], "about": told}]))
+        description = {"about": self.about, "dimensions": self.dimensions}
+        self._tried(
+            lambda: self._client.upsert(ABOUT, [{"id": self.collection, "vector": [0.0, 0.0], "about": description}])
+        )
         self._settle()
 
     def _known(self, ids: Sequence[str]) -> set[str]:
@@ -342,5 +344,5 @@ def _plain(metadata: Any) -> dict[str, Any]:
 
 
 def _source(entity: Mapping[str, Any]) -> Source | None:
-    told = _plain(entity.get(SOURCE) or {})
-    return Source(**checked(told, Origin, "the source of an image")) if told else None
+    origin = _plain(entity.get(SOURCE) or {})
+    return Source(**checked(origin, Origin, "the source of an image")) if origin else None

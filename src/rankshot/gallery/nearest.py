@@ -28,7 +28,7 @@ def nearest(
     """
     if rows is not None and len(rows) * FEW < len(vectors):
         found = _of_all(vectors[rows], None, queries, k)
-        return [(rows[places], similarities) for places, similarities in found]
+        return [(rows[indices], similarities) for indices, similarities in found]
     if rows is not None:
         dead = np.ones(len(vectors), bool)
         dead[rows] = False
@@ -39,18 +39,18 @@ def _of_all(vectors: Vectors, dead: NDArray[np.bool_] | None, queries: Vectors, 
     hidden = None if dead is None else torch.from_numpy(dead)
     found: Found = []
     at_once = max(1, SIMILARITIES_AT_ONCE // max(1, min(len(vectors), ROWS_AT_ONCE)))
-    for some in torch.split(torch.from_numpy(queries), at_once):
-        best, places = torch.empty(len(some), 0), torch.empty(len(some), 0, dtype=torch.long)
+    for chunk in torch.split(torch.from_numpy(queries), at_once):
+        best, indices = torch.empty(len(chunk), 0), torch.empty(len(chunk), 0, dtype=torch.long)
         for start in range(0, len(vectors), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
-            similarities = some @ torch.from_numpy(vectors[part]).T
+            similarities = chunk @ torch.from_numpy(vectors[part]).T
             if hidden is not None:
                 similarities.masked_fill_(hidden[part], -torch.inf)
             values, where = _top(similarities, k)
-            best, places = torch.cat([best, values], 1), torch.cat([places, where + start], 1)
+            best, indices = torch.cat([best, values], 1), torch.cat([indices, where + start], 1)
             best, order = _top(best, k)
-            places = places.gather(1, order)
-        for similarities, rows in zip(best.numpy(), places.numpy(), strict=True):
+            indices = indices.gather(1, order)
+        for similarities, rows in zip(best.numpy(), indices.numpy(), strict=True):
             counts = similarities > -np.inf
             found.append((rows[counts], similarities[counts]))
     return found
@@ -61,8 +61,8 @@ def _top(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     most = min(k, values.shape[1])
     top = values.topk(min(most + 1, values.shape[1]))
     ties = ((top.values[:, 1:] == top.values[:, :-1]) & (top.values[:, 1:] > -torch.inf)).any(1)
-    best, places = top.values[:, :most].clone(), top.indices[:, :most].clone()
+    best, indices = top.values[:, :most].clone(), top.indices[:, :most].clone()
     for row in ties.nonzero()[:, 0].tolist():
         order = values[row].sort(descending=True, stable=True)
-        best[row], places[row] = order.values[:most], order.indices[:most]
-    return best, places
+        best[row], indices[row] = order.values[:most], order.indices[:most]
+    return best, indices

@@ -53,8 +53,8 @@ def measured(vectors: Tensor, labels: Tensor) -> OneShot:
     """From (n, D) unit vectors of classes (n,): each episode has one class more than it shows an example of."""
     way = min(WAY, len(labels.unique()))  # type: ignore[no-untyped-call]
     episodes = draw_episodes(labels, Classification(way, 1), EPISODES, SEED)
-    found = vectors[episodes]  # (episodes, way, images, D)
-    nearness = (found[:, :, 1:] @ found[:, None, :-1, 0].mT).amax(-1)
+    embeddings = vectors[episodes]  # (episodes, way, images, D)
+    nearness = (embeddings[:, :, 1:] @ embeddings[:, None, :-1, 0].mT).amax(-1)
     known, strangers = nearness[:, :-1].flatten().double(), nearness[:, -1].flatten().double()
     thresholds = known.quantile(torch.tensor(RATES, dtype=torch.float64))
     caught = (strangers[:, None] < thresholds).double().mean(0)
@@ -66,7 +66,7 @@ def read(folder: Path) -> OneShot | None:
     if not (folder / ONE_SHOT).is_file():
         return None
     content: Content = read_json(folder / ONE_SHOT, Content)
-    found = OneShot(content["rates"], content["thresholds"], content["caught"])
-    if not len(found.rates) == len(found.thresholds) == len(found.caught) > 0 or list(found.rates) != sorted(found.rates):
+    kept = OneShot(content["rates"], content["thresholds"], content["caught"])
+    if not len(kept.rates) == len(kept.thresholds) == len(kept.caught) > 0 or list(kept.rates) != sorted(kept.rates):
         raise ValueError(f"{folder / ONE_SHOT} is damaged: it should hold as many thresholds and shares as rates, in order")
-    return found
+    return kept

@@ -32,12 +32,12 @@ class Unreadable(ValueError):
 
     def __init__(self, failures: list[Failure], of: int) -> None:
         self.failures = failures
-        first = "; ".join(f"{each.name}: {each.why}" for each in failures[:5])
+        first = "; ".join(f"{failure.name}: {failure.why}" for failure in failures[:5])
         more = f"; and {len(failures) - 5} more" if len(failures) > 5 else ""
         super().__init__(f"{len(failures)} of {of} images cannot be read: {first}{more}")
 
 
-def pixels_of(image: Any, wanted: Preprocess) -> NDArray[np.uint8]:
+def pixels_of(image: Any, preprocess: Preprocess) -> NDArray[np.uint8]:
     """One image -> (C, H, W) uint8, made ready as a network wants it.
 
     A path, the bytes of a file, a Pillow image, or an array or tensor: (H, W), (H, W, 3) or (C, H, W), of bytes, or of
@@ -46,20 +46,20 @@ def pixels_of(image: Any, wanted: Preprocess) -> NDArray[np.uint8]:
     if isinstance(image, (str, os.PathLike)):
         try:
             with FILES.claim(os.stat(image).st_size, "its file"):
-                return decode(read_whole(Path(image), MOST_BYTES, follow=True), wanted)
+                return decode(read_whole(Path(image), MOST_BYTES, follow=True), preprocess)
         except (OSError, OverBudget) as error:
             raise Undecodable(getattr(error, "strerror", None) or str(error)) from None
         except ValueError as error:  # of a name that no file can have
             raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
     if isinstance(image, bytes):
-        return decode(image, wanted)
+        return decode(image, preprocess)
     if isinstance(image, Image.Image):
         content = io.BytesIO()
         image = image.convert("RGB") if image.mode in ("CMYK", "YCbCr", "LAB", "HSV") else image
         image.save(content, "TIFF" if image.mode in ("F", "I") else "PNG")
-        return decode(content.getvalue(), wanted)
+        return decode(content.getvalue(), preprocess)
     values = np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
-    if values.shape == wanted.shape:
+    if values.shape == preprocess.shape:
         return _bytes(values)
     if values.ndim == 3 and values.shape[2] in (1, 3) and values.shape[0] not in (1, 3):
         values = values.transpose(2, 0, 1)
@@ -67,7 +67,7 @@ def pixels_of(image: Any, wanted: Preprocess) -> NDArray[np.uint8]:
         values = values[None]
     if values.ndim != 3 or values.shape[0] not in (1, 3) or 0 in values.shape:
         raise Undecodable(f"an array of shape {values.shape} is no image: (H, W), (H, W, 3) or (C, H, W) is one")
-    return pixels_of(picture_of(_bytes(values)), wanted)
+    return pixels_of(picture_of(_bytes(values)), preprocess)
 
 
 def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
@@ -88,42 +88,44 @@ def own_name(image: Any) -> str | None:
     return str(image) if isinstance(image, (str, os.PathLike)) else None
 
 
-def name_of(image: Any, place: int) -> str:
-    """What to call an image by: its path, or its place."""
-    return own_name(image) or f"image {place}"
+def name_of(image: Any, number: int) -> str:
+    """What to call an image by: its path, or its number."""
+    return own_name(image) or f"image {number}"
 
 
 Chunk = tuple[list[int], list[NDArray[np.uint8]], list[Failure]]
 
 
-def decoded(images: Iterable[Any], wanted: Preprocess, at_once: int, workers: int = 2) -> Iterator[Chunk]:
+def decoded(images: Iterable[Any], preprocess: Preprocess, at_once: int, workers: int = 2) -> Iterator[Chunk]:
     """Chunk by chunk: the places of images that could be read, their pixels, and who failed.
 
     Threads decode the next chunk while the caller works on this one; no more than two chunks are ever in memory.
     """
 
     def one(numbered: tuple[int, Any]) -> NDArray[np.uint8] | Failure:
-        place, image = numbered
+        index, image = numbered
         try:
-            return pixels_of(image, wanted)
+            return pixels_of(image, preprocess)
         except Undecodable as error:
-            return Failure(name_of(image, place), str(error))
+            return Failure(name_of(image, index), str(error))
 
-    def gathered(places: list[int], found: list[NDArray[np.uint8] | Failure]) -> Chunk:
-        readable = [(place, each) for place, each in zip(places, found, strict=True) if not isinstance(each, Failure)]
+    def gathered(indices: list[int], results: list[NDArray[np.uint8] | Failure]) -> Chunk:
+        readable = [
+            (index, pixels) for index, pixels in zip(indices, results, strict=True) if not isinstance(pixels, Failure)
+        ]
         return (
-            [place for place, _ in readable],
-            [each for _, each in readable],
-            [f for f in found if isinstance(f, Failure)],
+            [index for index, _ in readable],
+            [pixels for _, pixels in readable],
+            [f for f in results if isinstance(f, Failure)],
         )
 
     numbered = enumerate(images)
     with ThreadPoolExecutor(workers) as pool:
         waiting = None
-        while some := list(islice(numbered, at_once)):
-            coming = ([place for place, _ in some], [pool.submit(one, each) for each in some])
+        while chunk := list(islice(numbered, at_once)):
+            coming = ([index for index, _ in chunk], [pool.submit(one, pair) for pair in chunk])
             if waiting is not None:
-                yield gathered(waiting[0], [each.result() for each in waiting[1]])
+                yield gathered(waiting[0], [future.result() for future in waiting[1]])
             waiting = coming
         if waiting is not None:
-            yield gathered(waiting[0], [each.result() for each in waiting[1]])
+            yield gathered(waiting[0], [future.result() for future in waiting[1]])

@@ -63,7 +63,7 @@ def save(saved: Saved, folder: str | Path) -> Path:
     kind = classes.dtype.kind
     if kind not in KINDS:
         raise ValueError(f"labels must be texts or numbers to be saved, got {classes.dtype}")
-    about = {
+    description = {
         "rankshot": __version__,
         "settings": {name: _plain(value) for name, value in sorted(saved.settings.items())},
         "labels": kind,
@@ -72,15 +72,15 @@ def save(saved: Saved, folder: str | Path) -> Path:
         "network": None if saved.embedder is None else saved.embedder.fingerprint,
     }
     try:
-        content = json.dumps({**about, "sha256": _checksum(about)}, indent=1)
+        content = json.dumps({**description, "sha256": _checksum(description)}, indent=1)
     except TypeError as error:
         raise ValueError(f"`unknown` must be a text or a number to be saved: {error}") from None
     examples = {"vectors": torch.from_numpy(saved.vectors), "labels": torch.from_numpy(numbers.astype(np.int64))}
-    with whole_folder(Path(folder)) as place:
+    with whole_folder(Path(folder)) as new_folder:
         if saved.embedder is not None:
-            saved.embedder.save_pretrained(place / NETWORK)
-        write_tensors(place / EXAMPLES, examples, {})
-        write_whole(place / CLASSIFIER, content + "\n")
+            saved.embedder.save_pretrained(new_folder / NETWORK)
+        write_tensors(new_folder / EXAMPLES, examples, {})
+        write_whole(new_folder / CLASSIFIER, content + "\n")
     return Path(folder)
 
 
@@ -95,47 +95,47 @@ def is_saved(folder: Path) -> bool:
 
 def opened(folder: str | Path, network: nn.Module | None = None) -> Saved:
     """What `save` has written; with `network`, one of one's own that its weights are for."""
-    place = Path(folder)
-    if not is_saved(place):
-        raise FileNotFoundError(f"{place} holds no classifier: there is no {CLASSIFIER} in it")
-    about: About = read_json(place / CLASSIFIER, About)
-    settings, fingerprint = dict(about["settings"]), about["network"]
+    path = Path(folder)
+    if not is_saved(path):
+        raise FileNotFoundError(f"{path} holds no classifier: there is no {CLASSIFIER} in it")
+    description: About = read_json(path / CLASSIFIER, About)
+    settings, fingerprint = dict(description["settings"]), description["network"]
     if settings.keys() != SETTINGS:
-        raise ValueError(f"{place} is damaged: its settings should be {', '.join(sorted(SETTINGS))}")
-    if (told := about.get("sha256")) is None:
-        log.info("%s has no checksum: it was not written by this version of rankshot", place / CLASSIFIER)
-    elif told != _checksum(about):
-        raise ValueError(f"{place} is damaged: the checksum of {CLASSIFIER} is not that of what was written")
-    vectors, labels = _examples(place, about)
-    check_no_link(place / NETWORK)
+        raise ValueError(f"{path} is damaged: its settings should be {', '.join(sorted(SETTINGS))}")
+    if (recorded := description.get("sha256")) is None:
+        log.info("%s has no checksum: it was not written by this version of rankshot", path / CLASSIFIER)
+    elif recorded != _checksum(description):
+        raise ValueError(f"{path} is damaged: the checksum of {CLASSIFIER} is not that of what was written")
+    vectors, labels = _examples(path, description)
+    check_no_link(path / NETWORK)
     embedder = None
     if fingerprint is not None:
-        embedder = Embedder(place / NETWORK if network is None else from_pretrained(place / NETWORK, network))
+        embedder = Embedder(path / NETWORK if network is None else from_pretrained(path / NETWORK, network))
     if embedder is not None and embedder.fingerprint != fingerprint:
-        raise ValueError(f"{place / NETWORK} is not the network that the examples were seen by")
-    return Saved(settings, embedder, vectors, labels, about["names"])
+        raise ValueError(f"{path / NETWORK} is not the network that the examples were seen by")
+    return Saved(settings, embedder, vectors, labels, description["names"])
 
 
-def _examples(place: Path, about: About) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def _examples(folder: Path, description: About) -> tuple[NDArray[np.float64], NDArray[Any]]:
     """Vectors (n, D), and the label of each."""
-    kind: Any = KINDS[about["labels"]]
-    if not all(type(each) is kind for each in about["classes"]):
-        raise ValueError(f"{place} is damaged: its classes should all be of type {kind.__name__}")
-    classes: NDArray[Any] = np.asarray(about["classes"], dtype=kind)
-    examples = read_tensors(place / EXAMPLES)
+    kind: Any = KINDS[description["labels"]]
+    if not all(type(label) is kind for label in description["classes"]):
+        raise ValueError(f"{folder} is damaged: its classes should all be of type {kind.__name__}")
+    classes: NDArray[Any] = np.asarray(description["classes"], dtype=kind)
+    examples = read_tensors(folder / EXAMPLES)
     if examples.keys() != {"vectors", "labels"}:
-        raise ValueError(f"{place / EXAMPLES} is damaged: it should hold vectors and labels")
+        raise ValueError(f"{folder / EXAMPLES} is damaged: it should hold vectors and labels")
     # In memory of torch's own: last bits depend on where rows begin.
     vectors, numbers = examples["vectors"].double().clone().numpy(), examples["labels"].long().numpy()
-    if vectors.ndim != 2 or not vectors.shape[:1] == numbers.shape == (len(about["names"]),) or not len(vectors):
-        raise ValueError(f"{place} is damaged: its examples, labels and names are not as many")
+    if vectors.ndim != 2 or not vectors.shape[:1] == numbers.shape == (len(description["names"]),) or not len(vectors):
+        raise ValueError(f"{folder} is damaged: its examples, labels and names are not as many")
     if set(np.unique(numbers).tolist()) != set(range(len(classes))):
-        raise ValueError(f"{place} is damaged: its labels are not those of its classes")
+        raise ValueError(f"{folder} is damaged: its labels are not those of its classes")
     if not np.isfinite(vectors).all():
-        raise ValueError(f"{place} is damaged: its examples are not finite")
+        raise ValueError(f"{folder} is damaged: its examples are not finite")
     return vectors, classes[numbers]
 
 
-def _checksum(about: Mapping[str, Any]) -> str:
-    told = {name: value for name, value in about.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _checksum(description: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in description.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

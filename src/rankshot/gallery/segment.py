@@ -47,7 +47,7 @@ class Segment:
             wait_for_folder(self.path.parent)
         starts = range(0, len(vectors), ROWS_OF_A_BLOCK)
         blocks = [(start, vectors[start : start + ROWS_OF_A_BLOCK]) for start in starts]
-        return [(first + start, len(each), zlib.crc32(each.data)) for start, each in blocks]
+        return [(first + start, len(block), zlib.crc32(block.data)) for start, block in blocks]
 
     def rows(self, count: int) -> Vectors:
         """The first `count` rows, mapped."""

@@ -116,44 +116,44 @@ class Store(Protocol):
 def check_ids(ids: Sequence[str | None]) -> None:
     """Ids must be strings, each once; None stands for a number to be chosen."""
     seen: set[str] = set()
-    for each in ids:
-        if each is None:
+    for id in ids:
+        if id is None:
             continue
-        if not isinstance(each, str) or not each:
-            raise TypeError(f"an id must be a string that is not empty, got {each!r}")
-        if len(each) > LONGEST_ID:
-            raise ValueError(f"an id may have {LONGEST_ID} characters, got {len(each)}: {each[:40]!r}…")
-        if each in seen:
-            raise ValueError(f"id {each!r} is given twice")
-        seen.add(each)
+        if not isinstance(id, str) or not id:
+            raise TypeError(f"an id must be a string that is not empty, got {id!r}")
+        if len(id) > LONGEST_ID:
+            raise ValueError(f"an id may have {LONGEST_ID} characters, got {len(id)}: {id[:40]!r}…")
+        if id in seen:
+            raise ValueError(f"id {id!r} is given twice")
+        seen.add(id)
 
 
 def encoded(metadata: Iterable[Metadata]) -> list[str]:
     """As JSON, a text each."""
-    return [_encoded(dict(each)) if each else "{}" for each in metadata]
+    return [_encoded(dict(note)) if note else "{}" for note in metadata]
 
 
 def _encoded(note: dict[str, Any]) -> str:
     if not all(type(name) is str for name in note):  # JSON would make texts of numbers, and two names one
         raise ValueError(f"metadata must be what JSON can hold, with texts as names, got {reprlib.repr(list(note))}")
     try:
-        found = ENCODER.encode(note)
+        text = ENCODER.encode(note)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"metadata must be what JSON can hold, got {reprlib.repr(note)}: {error}") from None
-    if len(found) > LONGEST_METADATA:
-        raise ValueError(f"metadata may have {LONGEST_METADATA:,} characters as JSON, got {len(found):,}: {found[:100]}…")
-    return found
+    if len(text) > LONGEST_METADATA:
+        raise ValueError(f"metadata may have {LONGEST_METADATA:,} characters as JSON, got {len(text):,}: {text[:100]}…")
+    return text
 
 
 def decoded(note: str | bytes) -> dict[str, Any]:
     """Metadata from its JSON, for every row of a gallery: so no more is looked at than must be."""
     try:
-        found = json.loads(note)
+        metadata = json.loads(note)
     except (TypeError, ValueError, RecursionError) as error:
         raise Damaged(f"the metadata of an image are damaged: {error}") from None
-    if not isinstance(found, dict):
-        raise Damaged(f"the metadata of an image are damaged: they should be an object, got {str(found)[:60]}")
-    return found
+    if not isinstance(metadata, dict):
+        raise Damaged(f"the metadata of an image are damaged: they should be an object, got {str(metadata)[:60]}")
+    return metadata
 
 
 def there_already(id: str) -> ValueError:

@@ -43,10 +43,10 @@ class Transaction:
         self._folder = folder
 
     def one(self, asked: str) -> tuple[Any, ...]:
-        found: tuple[Any, ...] | None = self._connection.execute(asked).fetchone()
-        if found is None:
+        row: tuple[Any, ...] | None = self._connection.execute(asked).fetchone()
+        if row is None:
             raise Damaged(f"{self._folder / DATABASE} is damaged: it does not tell what it is about")
-        return found
+        return row
 
     def state(self) -> tuple[int, int]:
         """Number of the last change, and how many rows of vectors count."""
@@ -55,7 +55,7 @@ class Transaction:
 
     def _whole(self, values: Sequence[Any]) -> tuple[int, int]:
         """Two numbers: a column of SQLite's may hold anything."""
-        if not all(type(each) is int and 0 <= each < 2**48 for each in values):
+        if not all(type(value) is int and 0 <= value < 2**48 for value in values):
             raise Damaged(f"{self._folder / DATABASE} is damaged: where there should be numbers there is {values!r:.60}")
         one, other = values
         return one, other
@@ -65,7 +65,7 @@ class Transaction:
 
     def blocks(self, first: int = 0) -> list[Block]:
         asked = "SELECT first, rows, checksum FROM blocks WHERE first >= ? ORDER BY first"
-        return [(start, *self._whole(told)) for start, *told in self._connection.execute(asked, (first,))]
+        return [(start, *self._whole(values)) for start, *values in self._connection.execute(asked, (first,))]
 
     def deleted(self, since: int) -> list[int]:
         """Rows that changes after `since` deleted."""
@@ -73,9 +73,9 @@ class Transaction:
 
     def items(self, rows: Sequence[int]) -> Iterator[Item]:
         """Those of `rows` that are there."""
-        for some in _parts(rows):
-            asked = f"SELECT * FROM items WHERE row IN ({', '.join('?' * len(some))}) ORDER BY row"
-            for row, key, note, origin, checksum in self._connection.execute(asked, some):
+        for part in _parts(rows):
+            asked = f"SELECT * FROM items WHERE row IN ({', '.join('?' * len(part))}) ORDER BY row"
+            for row, key, note, origin, checksum in self._connection.execute(asked, part):
                 if not is_intact(row, key, note, origin, checksum):
                     raise Damaged(f"{self._folder}: what is told about image {row} is damaged. {RESCUE}")
                 yield Item(row, _id(key), note, origin)
@@ -94,11 +94,11 @@ class Transaction:
 
     def with_ids(self, ids: Sequence[str]) -> list[tuple[int, str, str | None]]:
         """(row, id, source) of those that are there."""
-        found: list[tuple[int, str, str | None]] = []
-        for some in _parts(ids):
-            asked = f"SELECT row, id, source FROM items WHERE id IN ({', '.join('?' * len(some))})"
-            found += [(row, _id(key), origin) for row, key, origin in self._connection.execute(asked, [*map(_key, some)])]
-        return found
+        matches: list[tuple[int, str, str | None]] = []
+        for part in _parts(ids):
+            asked = f"SELECT row, id, source FROM items WHERE id IN ({', '.join('?' * len(part))})"
+            matches += [(row, _id(key), origin) for row, key, origin in self._connection.execute(asked, [*map(_key, part)])]
+        return matches
 
     def row(self, id: str) -> int:
         for row, _, _ in self.with_ids([id]):
@@ -107,13 +107,13 @@ class Transaction:
 
     def matching(self, where: Filter) -> NDArray[np.int64]:
         """Rows whose metadata a filter lets through: by SQL where it can be said so."""
-        told_so = where.sql if isinstance(where, Wanted) else None
-        if told_so is not None:
-            condition, values = told_so
+        sql = where.sql if isinstance(where, Wanted) else None
+        if sql is not None:
+            condition, values = sql
             # SQLite takes a text to end at its first zero: what has one is looked at here.
             selected = f"SELECT row, CASE WHEN instr(metadata, ?) THEN metadata END FROM items WHERE {condition}"
-            found = self._connection.execute(selected, [ZERO, *values])
-            rows = [row for row, note in found if note is None or where(decoded(note))]
+            results = self._connection.execute(selected, [ZERO, *values])
+            rows = [row for row, note in results if note is None or where(decoded(note))]
         else:
             asked = self._connection.execute("SELECT row, metadata FROM items")
             rows = [row for row, note in asked if where(decoded(note))]
@@ -131,17 +131,17 @@ class Transaction:
         """Into the rows from `first` on; their ids, also of those that had none."""
         names = self._numbered(ids, first)
         keys = [_key(name) for name in names]
-        origins = [None if each is None else json.dumps(each) for each in sources]
+        origins = [None if source is None else json.dumps(source) for source in sources]
         items = [
-            (first + place, key, note, origin, checksum_of(first + place, key, note, origin))
-            for place, (key, note, origin) in enumerate(zip(keys, notes, origins, strict=True))
+            (first + index, key, note, origin, checksum_of(first + index, key, note, origin))
+            for index, (key, note, origin) in enumerate(zip(keys, notes, origins, strict=True))
         ]
         try:
             self._connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", items)
         except sqlite3.IntegrityError:
-            there = {id for row, id, _ in self.with_ids(names) if row < first}
+            known = {id for row, id, _ in self.with_ids(names) if row < first}
             for name in names:
-                if name in there:
+                if name in known:
                     raise there_already(name) from None
             raise Damaged(f"{self._folder} is damaged: it has more images than it counts. {RESCUE}") from None
         return names
@@ -160,33 +160,33 @@ class Transaction:
         """Everything in the tables is read; one line for each thing that is damaged."""
         _, rows = self.state()
         try:
-            checks = [str(each) for (each,) in self._connection.execute("PRAGMA integrity_check(5)")]
+            checks = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check(5)")]
         except sqlite3.DataError as error:  # a value that is larger than anything that we write
             checks = [str(error)]
-        found = [f"{self._folder / DATABASE}: {each}" for each in checks if each != "ok"]
+        problems = [f"{self._folder / DATABASE}: {line}" for line in checks if line != "ok"]
         for row, values in self._row_by_row(0, rows):
             if values is None:
-                found.append(f"{self._folder}: what is told about image {row} is damaged: its checksum is wrong")
+                problems.append(f"{self._folder}: what is told about image {row} is damaged: its checksum is wrong")
         (both,) = self.one("SELECT COUNT(*) FROM items JOIN deleted USING (row)")
         (outside,) = self.one(
             f"SELECT (SELECT COUNT(*) FROM items WHERE row NOT BETWEEN 0 AND {rows - 1}) + "
             f"(SELECT COUNT(*) FROM deleted WHERE row NOT BETWEEN 0 AND {rows - 1})"
         )
-        if both or outside or self._told_of() != rows:
-            found.append(f"{self._folder}: some images are neither there nor deleted, or both")
-        return found
+        if both or outside or self._accounted_for() != rows:
+            problems.append(f"{self._folder}: some images are neither there nor deleted, or both")
+        return problems
 
     def check_counts(self, rows: int) -> None:
         """Every row is there or deleted, and has a vector: one that is not would be missing in silence."""
-        if (told := self._told_of()) != rows:
-            raise Damaged(f"{self._folder} is damaged: of {rows} images it tells what became of {told}. {RESCUE}")
+        if (accounted := self._accounted_for()) != rows:
+            raise Damaged(f"{self._folder} is damaged: of {rows} images it tells what became of {accounted}. {RESCUE}")
         (vectors,) = self.one("SELECT COALESCE(SUM(rows), 0) FROM blocks")
         if vectors != rows:
             raise Damaged(f"{self._folder} is damaged: it counts {rows} vectors, and tells of {vectors}. {RESCUE}")
 
-    def _told_of(self) -> int:
-        (told,) = self.one("SELECT (SELECT COUNT(*) FROM items) + (SELECT COUNT(*) FROM deleted)")
-        return int(told)
+    def _accounted_for(self) -> int:
+        (count,) = self.one("SELECT (SELECT COUNT(*) FROM items) + (SELECT COUNT(*) FROM deleted)")
+        return int(count)
 
     def _row_by_row(self, first: int, last: int) -> Iterator[tuple[int, tuple[Any, ...] | None]]:
         """Each with what is told of it; None: not what was written. One that cannot be read is not in the way of others."""
@@ -200,13 +200,13 @@ class Transaction:
 
     def _numbered(self, ids: Sequence[str | None], first: int) -> list[str]:
         """Ids that are left open become numbers: that of the row, or the next that is free."""
-        taken, number, names = {each for each in ids if each is not None}, first, []
-        for each in ids:
-            while each is None:
+        taken, number, names = {id for id in ids if id is not None}, first, []
+        for id in ids:
+            while id is None:
                 name, number = str(number), number + 1
                 is_there = self._connection.execute("SELECT 1 FROM items WHERE id = ?", (_key(name),)).fetchone()
-                each = None if is_there or name in taken else name
-            names.append(each)
+                id = None if is_there or name in taken else name
+            names.append(id)
         return names
 
 

@@ -76,14 +76,14 @@ class Views:
 
     def _check_blocks(self, transaction: Transaction, rows: int) -> None:
         """Vectors that were not looked at before, against their checksums."""
-        place = self._intact
-        for block in transaction.blocks(place):
+        next_row = self._intact
+        for block in transaction.blocks(next_row):
             first, count, _ = block
-            if first != place or count < 1 or first + count > rows:
+            if first != next_row or count < 1 or first + count > rows:
                 raise Damaged(f"{self._folder} is damaged: its vectors are not told of one after another. {RESCUE}")
             if problem := self.problem_of(block):
                 raise Damaged(f"{problem}. {RESCUE}")
-            place += count
-        if place < rows:
-            raise Damaged(f"{self._folder} is damaged: it counts {rows} vectors, and tells of {place}. {RESCUE}")
-        self._intact = max(self._intact, place)
+            next_row += count
+        if next_row < rows:
+            raise Damaged(f"{self._folder} is damaged: it counts {rows} vectors, and tells of {next_row}. {RESCUE}")
+        self._intact = max(self._intact, next_row)

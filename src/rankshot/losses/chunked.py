@@ -84,20 +84,20 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
     by_items = None if scale is None else torch.zeros_like(items)
     size = plan.chunk(queries.element_size())
     for start in range(0, len(queries), size):
-        some = slice(start, start + size)
-        scores = queries[some] @ items.T
-        relevant = plan.labels[some, None] == plan.item_labels
+        chunk = slice(start, start + size)
+        scores = queries[chunk] @ items.T
+        relevant = plan.labels[chunk, None] == plan.item_labels
         irrelevant = ~relevant
         if plan.leave_out:
             relevant.diagonal(start).fill_(False)
-        losses[some], weights = _sum(_objective(scores, relevant, irrelevant, plan, start, term) for term in plan.terms)
+        losses[chunk], weights = _sum(_objective(scores, relevant, irrelevant, plan, start, term) for term in plan.terms)
         if scale is None or by_queries is None or by_items is None:
             continue
-        weights *= scale[some, None]
+        weights *= scale[chunk, None]
         if plan.leave_out:
             weights.diagonal(start).zero_()
-        torch.mm(weights, items, out=by_queries[some])
-        by_items.addmm_(weights.T, queries[some])
+        torch.mm(weights, items, out=by_queries[chunk])
+        by_items.addmm_(weights.T, queries[chunk])
     return Ranked(losses, by_queries, by_items)
 
 
@@ -111,10 +111,10 @@ def _objective(
         scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, term.shifts)
     sides = split(scores, relevant, irrelevant, plan.bound)
     if plan.leave_out:
-        for each in scores.view(term.rankings, -1, scores.shape[1]):
-            each.diagonal(start).zero_()
-    found = (_mean_of_rankings(each, term.rankings) for each in on_sides(sides, scores, term.settings))
-    return term.weight, Objective(*found)
+        for shifted in scores.view(term.rankings, -1, scores.shape[1]):
+            shifted.diagonal(start).zero_()
+    means = (_mean_of_rankings(values, term.rankings) for values in on_sides(sides, scores, term.settings))
+    return term.weight, Objective(*means)
 
 
 def _sum(objectives: Iterable[tuple[float, Objective]]) -> Objective:

@@ -40,8 +40,8 @@ class NCALoss(BatchLoss):
         self.temperature = positive("temperature", temperature)
 
     def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        unit = unit_vectors(embeddings)
-        scores = (2 * unit @ unit.T - 2) / self.temperature  # |u - v|^2 = 2 - 2 u.v
+        normalised = unit_vectors(embeddings)
+        scores = (2 * normalised @ normalised.T - 2) / self.temperature  # |u - v|^2 = 2 - 2 u.v
         relevance, valid = relevance_of(labels)
         chances = scores.masked_fill(~valid, -torch.inf).log_softmax(-1)
         alone = ~relevance.any(-1, keepdim=True)

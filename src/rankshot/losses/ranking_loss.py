@@ -180,7 +180,7 @@ class RankingLoss(torch.nn.Module):
 
     def _look(self, counts: Tensor, rankable: Tensor, *embeddings: Tensor | None) -> int:
         """The most relevant items of any query, and a complaint about what is wrong: all in one wait for the device."""
-        finite = torch.stack([computable(each).isfinite().all() for each in embeddings if each is not None])
+        finite = torch.stack([computable(tensor).isfinite().all() for tensor in embeddings if tensor is not None])
         most, some_rankable, all_finite = torch.stack([counts.max(), rankable.any(), finite.all()]).tolist()
         if not all_finite:
             _complain(embeddings)
@@ -208,9 +208,9 @@ class _RankedTogether(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, items: Tensor, plan: Plan, scale: Tensor) -> Tensor:
-        wanted = any(ctx.needs_input_grad[:2])
-        losses, *gradients = rank(queries, items, plan, scale if wanted else None)
-        if wanted:
+        needs_gradients = any(ctx.needs_input_grad[:2])
+        losses, *gradients = rank(queries, items, plan, scale if needs_gradients else None)
+        if needs_gradients:
             ctx.save_for_backward(*gradients)
         return torch.dot(losses, scale)
 
@@ -250,14 +250,14 @@ def normal_quantiles(deviation: float, number: int) -> list[float]:
     >>> normal_quantiles(1.0, 2)
     [-0.674..., 0.674...]
     """
-    return [NormalDist(0, deviation).inv_cdf((place + 0.5) / number) for place in range(number)]
+    return [NormalDist(0, deviation).inv_cdf((index + 0.5) / number) for index in range(number)]
 
 
 def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
-    for name, each in zip(("embeddings", "ref_embeddings"), embeddings, strict=True):
-        if each is not None and not bool(computable(each).isfinite().all()):
-            row, column = (int(place) for place in (~computable(each).isfinite()).nonzero()[0])
-            raise NotFinite(f"{name} must be finite, got {each[row, column].item()} in row {row}, column {column}")
+    for name, tensor in zip(("embeddings", "ref_embeddings"), embeddings, strict=True):
+        if tensor is not None and not bool(computable(tensor).isfinite().all()):
+            row, column = (int(index) for index in (~computable(tensor).isfinite()).nonzero()[0])
+            raise NotFinite(f"{name} must be finite, got {tensor[row, column].item()} in row {row}, column {column}")
 
 
 def _frames_to_the_caller() -> int:

@@ -50,8 +50,8 @@ class SiameseLoss(nn.Module):
             raise ValueError("a pair needs two images, got a batch of 1")
         if embeddings.shape[1] != self.head.in_features:
             raise ValueError(f"made for {self.head.in_features} dimensions, got embeddings of {embeddings.shape[1]}")
-        unit = unit_vectors(embeddings).to(self.head.weight.dtype)
+        normalised = unit_vectors(embeddings).to(self.head.weight.dtype)
         one, other = torch.triu_indices(len(labels), len(labels), offset=1, device=labels.device)
         # index_select, whose gradient is added up in a fixed order, not in that of threads.
-        logits = self.head((unit.index_select(0, one) - unit.index_select(0, other)).abs())
+        logits = self.head((normalised.index_select(0, one) - normalised.index_select(0, other)).abs())
         return nn.functional.cross_entropy(logits, (labels[one] == labels[other]).long())

@@ -43,8 +43,8 @@ class SmoothAPLoss(BatchLoss):
         self.temperature = positive("temperature", temperature)
 
     def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        unit = unit_vectors(embeddings)
-        scores = unit @ unit.T / self.temperature
+        normalised = unit_vectors(embeddings)
+        scores = normalised @ normalised.T / self.temperature
         relevance, valid = relevance_of(labels)
         above = torch.sigmoid(scores[:, None, :] - scores[:, :, None])  # [query, item, other]: is the other above?
         counted = torch.stack([relevance, valid], -1).to(above.dtype)

@@ -39,9 +39,9 @@ class SupConLoss(BatchLoss):
         self.temperature = positive("temperature", temperature)
 
     def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        unit = unit_vectors(embeddings)
+        normalised = unit_vectors(embeddings)
         relevance, valid = relevance_of(labels)
-        chances = (unit @ unit.T / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)
+        chances = (normalised @ normalised.T / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)
         n_relevant = relevance.sum(-1)
         right = chances.masked_fill(~relevance, 0.0).sum(-1) / n_relevant.clamp(min=1)
         return -right.sum() / (n_relevant > 0).sum().clamp(min=1)

@@ -45,14 +45,14 @@ class Learner(nn.Module):
         derived_twice   gradients have gradients too; else it takes fewer steps
         """
         prefix = "network."
-        of_network = {name.removeprefix(prefix): each for name, each in weights.items() if name.startswith(prefix)}
-        values, found = as_function(self.network, of_network, images, known, derived_twice=derived_twice)
+        of_network = {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
+        values, statistics = as_function(self.network, of_network, images, known, derived_twice=derived_twice)
         if values.shape[1] != weights["head.weight"].shape[1]:
             raise ValueError(
                 f"this network was made for images of another size than {'x'.join(map(str, images.shape[-2:]))}"
             )
         logits = nn.functional.linear(values, weights["head.weight"][:way], weights["head.bias"][:way])
-        return logits, found
+        return logits, statistics
 
 
 class TaskLearner(nn.Module):
@@ -64,7 +64,7 @@ class TaskLearner(nn.Module):
     def __init__(self, learner: Learner, numbers_a_weight: int) -> None:
         super().__init__()
         self.learner, self.most_ways = learner, learner.way
-        self.numbers_an_episode = numbers_a_weight * sum(each.numel() for each in learner.parameters())
+        self.numbers_an_episode = numbers_a_weight * sum(parameter.numel() for parameter in learner.parameters())
 
     @property
     def wrapped_network(self) -> nn.Module:

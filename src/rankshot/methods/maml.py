@@ -37,8 +37,10 @@ class AdaptingNetwork(TaskLearner):
 
         weights = self.learner.weights()
         for _ in range(steps):
-            gradients = grad(loss_of)({name: each.detach() for name, each in weights.items()} if first_order else weights)
-            weights = {name: each.add(gradients[name], alpha=-self.rate) for name, each in weights.items()}
+            gradients = grad(loss_of)(
+                {name: weight.detach() for name, weight in weights.items()} if first_order else weights
+            )
+            weights = {name: weight.add(gradients[name], alpha=-self.rate) for name, weight in weights.items()}
         return weights
 
     def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:

@@ -54,11 +54,11 @@ class Memory(NamedTuple):
         oldest = self.ages.masked_fill(is_taken, -1).sort(dim=-1, descending=True, stable=True).indices[:, : keys.shape[1]]
         missed = (~is_right).long()
         slot = torch.where(is_right, nearest, oldest.gather(1, missed.cumsum(1) - missed))
-        place = slot[..., None].expand_as(keys)
-        both = unit_vectors((self.keys.gather(1, place) + keys).flatten(0, 1)).view_as(keys)
+        index = slot[..., None].expand_as(keys)
+        both = unit_vectors((self.keys.gather(1, index) + keys).flatten(0, 1)).view_as(keys)
         key = torch.where(is_right[..., None], both, keys)
         return Memory(
-            self.keys.scatter(1, place, key), self.values.scatter(1, slot, values), (self.ages + 1).scatter(1, slot, 0)
+            self.keys.scatter(1, index, key), self.values.scatter(1, slot, values), (self.ages + 1).scatter(1, slot, 0)
         )
 
 
@@ -76,8 +76,8 @@ class MemoryNetwork(NetworkWithRule):
             raise ValueError(f"a memory of {self.slots} slots cannot hold {way} classes")
         keys = unit_vectors(support).transpose(1, 2).flatten(1, 2)  # one image of each class, then the next of each
         memory = Memory.empty(episodes, min(self.slots, way * shot), keys)
-        for place in range(way * shot):
-            memory = memory.written(keys[:, [place]], torch.full((episodes, 1), place % way, device=keys.device))
+        for step in range(way * shot):
+            memory = memory.written(keys[:, [step]], torch.full((episodes, 1), step % way, device=keys.device))
         similarities = memory.similarities(unit_vectors(queries))
         of_class = memory.values[:, None, None, :] == torch.arange(way, device=keys.device)[:, None]
         return similarities[:, :, None, :].masked_fill(~of_class, -2.0).amax(-1)
@@ -124,38 +124,42 @@ class WithMemory(Episodic):
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         embeddings = self.embed(model, images)
         with torch.autocast(images.device.type, enabled=False):
-            unit = unit_vectors(embeddings).view(self.tasks, self.way, self.per_class, -1).transpose(1, 2).flatten(1, 2)
-            return self.margin_loss(unit, labels.view(-1, self.per_class)[:, 0]), embeddings
+            normalised = (
+                unit_vectors(embeddings).view(self.tasks, self.way, self.per_class, -1).transpose(1, 2).flatten(1, 2)
+            )
+            return self.margin_loss(normalised, labels.view(-1, self.per_class)[:, 0]), embeddings
 
-    def margin_loss(self, unit: Tensor, classes: Tensor) -> Tensor:
+    def margin_loss(self, normalised: Tensor, classes: Tensor) -> Tensor:
         """(tasks, images, D), one of each class, then the next of each; (tasks * way,), which classes these are -> ()."""
-        right, wrong, there = self.nearest_keys(unit.detach(), classes)
-        missing = (self.margin + (unit * (wrong - right)).sum(-1)).clamp(min=0)
-        mean: Tensor = missing.where(there, 0.0).sum() / there.sum().clamp(min=1)
+        right, wrong, has_both = self.nearest_keys(normalised.detach(), classes)
+        missing = (self.margin + (normalised * (wrong - right)).sum(-1)).clamp(min=0)
+        mean: Tensor = missing.where(has_both, 0.0).sum() / has_both.sum().clamp(min=1)
         return mean
 
-    def nearest_keys(self, unit: Tensor, classes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def nearest_keys(self, normalised: Tensor, classes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """For every image in its turn, the nearest right key in memory and the nearest wrong one, (tasks, images, D) each;
         and whether there are both, (tasks, images).
 
         Where two episodes have a class in common, the keys that it has from the other one are neither right nor wrong: to
         push them away would be to unlearn the class.
         """
-        tasks, length, dimensions = unit.shape
-        steps = unit.view(self.memories, -1, length, dimensions).unbind(2)
-        memory = Memory.empty(self.memories, min(self.slots, tasks // self.memories * length), unit)
-        values = torch.arange(tasks * self.way, device=unit.device).view(self.memories, -1, self.way)
+        tasks, length, dimensions = normalised.shape
+        steps = normalised.view(self.memories, -1, length, dimensions).unbind(2)
+        memory = Memory.empty(self.memories, min(self.slots, tasks // self.memories * length), normalised)
+        values = torch.arange(tasks * self.way, device=normalised.device).view(self.memories, -1, self.way)
         class_of = torch.cat([classes, classes.new_full((1,), EMPTY)])  # by value, of which EMPTY is the last
-        found = []
-        for place, images in enumerate(steps):
-            value = values[..., place % self.way]
+        keys_of_steps = []
+        for step, images in enumerate(steps):
+            value = values[..., step % self.way]
             similarities = memory.similarities(images)
             right = similarities.masked_fill(memory.values[:, None] != value[..., None], -2.0).max(-1)
             is_same = class_of[memory.values][:, None] == class_of[value][..., None]
             wrong = similarities.masked_fill(is_same, -2.0).max(-1)
-            there = (right.values > -2) & (wrong.values > -2)
-            keys = (memory.keys.take_along_dim(each.indices[..., None], 1) for each in (right, wrong))
-            found.append((*keys, there))
+            has_both = (right.values > -2) & (wrong.values > -2)
+            keys = (memory.keys.take_along_dim(nearest.indices[..., None], 1) for nearest in (right, wrong))
+            keys_of_steps.append((*keys, has_both))
             memory = memory.written(images, value, similarities)
-        right_keys, wrong_keys, is_there = (torch.stack(each, 2).flatten(0, 1) for each in zip(*found, strict=True))
-        return right_keys, wrong_keys, is_there
+        right_keys, wrong_keys, have_both = (
+            torch.stack(column, 2).flatten(0, 1) for column in zip(*keys_of_steps, strict=True)
+        )
+        return right_keys, wrong_keys, have_both

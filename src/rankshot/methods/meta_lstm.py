@@ -64,8 +64,8 @@ class Updater(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """(N,) weights, their gradient and the loss, () or each its own, taken as given -> new weights, new states."""
         state, cell, forget, enter = states
-        told = torch.cat([pre_processed(gradient), pre_processed(loss).expand(len(theta), 2)], -1)
-        state, cell = self.lstm(told, (state, cell))
+        features = torch.cat([pre_processed(gradient), pre_processed(loss).expand(len(theta), 2)], -1)
+        state, cell = self.lstm(features, (state, cell))
         forget = self.forget(torch.cat([state, theta[:, None], forget], -1)).sigmoid()
         enter = self.input(torch.cat([state, theta[:, None], enter], -1)).sigmoid()
         return forget.squeeze(-1) * theta - enter.squeeze(-1) * gradient, (state, cell, forget, enter)
@@ -75,15 +75,15 @@ def for_each(tasks: int, function: Callable[..., Any], *inputs: Any) -> Any:
     """What a function says to each task, of inputs (T, …) however nested: `vmap`, which a single task has no need of."""
     if tasks > 1:
         return vmap(function)(*inputs)
-    return _mapped(lambda each: each[None], function(*_mapped(lambda each: each[0], inputs)))
+    return _mapped(lambda tensor: tensor[None], function(*_mapped(lambda tensor: tensor[0], inputs)))
 
 
 def _mapped(change: Callable[[Tensor], Tensor], nested: Any) -> Any:
     if isinstance(nested, Tensor):
         return change(nested)
     if isinstance(nested, Mapping):
-        return {name: _mapped(change, each) for name, each in nested.items()}
-    return type(nested)(_mapped(change, each) for each in nested)
+        return {name: _mapped(change, part) for name, part in nested.items()}
+    return type(nested)(_mapped(change, part) for part in nested)
 
 
 def moved(running: Statistics, newest: Statistics) -> Statistics:
@@ -119,7 +119,7 @@ class LearningNetwork(TaskLearner):
             loss = nn.functional.cross_entropy(logits, support_y)
             return loss, (loss, statistics)
 
-        theta = torch.cat([each.flatten() for each in first.values()]).repeat(len(support_x), 1)
+        theta = torch.cat([weight.flatten() for weight in first.values()]).repeat(len(support_x), 1)
         states = self.updater.start(theta.flatten())
         seen: list[Statistics] = []
         for _ in range(self.steps):
@@ -144,9 +144,9 @@ class LearningNetwork(TaskLearner):
     @staticmethod
     def _named(theta: Tensor, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """(…, N) -> by name, with the same dimensions before those of each weight."""
-        parts = torch.split(theta, [each.numel() for each in like.values()], dim=-1)
+        parts = torch.split(theta, [weight.numel() for weight in like.values()], dim=-1)
         named = zip(like.items(), parts, strict=True)
-        return {name: part.view(*theta.shape[:-1], *each.shape) for (name, each), part in named}
+        return {name: part.view(*theta.shape[:-1], *weight.shape) for (name, weight), part in named}
 
 
 @register(

@@ -122,11 +122,11 @@ def make_method(choice: Choice, context: Context) -> Method:
         return made
     part = LOSSES[choice.name]
     known = {"dimensions": context.embedding_dim, "classes": context.classes}
-    wanted = inspect.signature(part.make).parameters
-    needed = [name for name, each in wanted.items() if each.default is each.empty and name not in known]
+    parameters = inspect.signature(part.make).parameters
+    needed = [name for name, parameter in parameters.items() if parameter.default is parameter.empty and name not in known]
     if inspect.isfunction(part.make) and len(needed) == 2:  # a function of embeddings and labels is the loss itself
         return LossMethod(context, partial(part, **choice.settings))
-    loss = part(**{name: value for name, value in known.items() if name in wanted}, **choice.settings)
+    loss = part(**{name: value for name, value in known.items() if name in parameters}, **choice.settings)
     return LossMethod(context, loss)
 
 

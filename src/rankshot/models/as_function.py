@@ -42,15 +42,15 @@ def as_function(
     """
     own: Any = getattr(network, "as_function", None)
     if own is not None:
-        embeddings, found = own(weights, images, known, derived_twice=derived_twice)
-        return embeddings, found
+        embeddings, statistics = own(weights, images, known, derived_twice=derived_twice)
+        return embeddings, statistics
     call = _Call(known)
     _CALLS.append(call)
     try:
         embeddings = functional_call(network, dict(weights), (images,))
     finally:
         _CALLS.pop()
-    return embeddings, call.found
+    return embeddings, call.statistics
 
 
 class _Call:
@@ -58,7 +58,7 @@ class _Call:
 
     def __init__(self, known: Statistics | None) -> None:
         self.known: Iterator[tuple[Tensor, Tensor]] | None = None if known is None else iter(known)
-        self.found: list[tuple[Tensor, Tensor]] = []
+        self.statistics: list[tuple[Tensor, Tensor]] = []
 
 
 _CALLS: list[_Call] = []
@@ -74,7 +74,7 @@ class TaskNorm(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
         call = _CALLS[-1] if _CALLS else _Call(None)
-        call.found.append((mean, variance))
+        call.statistics.append((mean, variance))
         by_mean, by_variance = (mean, variance) if call.known is None else next(call.known)
         factor = (by_variance + self.eps).rsqrt()
         if self.weight is not None:

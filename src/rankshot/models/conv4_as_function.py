@@ -21,13 +21,13 @@ def conv4_as_function(
     known           statistics to normalise by, instead of those of these images
     derived_twice   gradients have gradients too; else it takes fewer steps
     """
-    values, found = images, []
+    values, all_statistics = images, []
     layer = block if derived_twice else fused_block
-    for place, each in enumerate(eps):
-        filters, scale, shift = (weights[f"{place}.{name}"] for name in ("0.weight", "1.weight", "1.bias"))
-        values, statistics = layer(values, filters, scale, shift, each, known[place] if known else None)
-        found.append(statistics)
-    return values.flatten(1), found
+    for index, layer_eps in enumerate(eps):
+        filters, scale, shift = (weights[f"{index}.{name}"] for name in ("0.weight", "1.weight", "1.bias"))
+        values, statistics = layer(values, filters, scale, shift, layer_eps, known[index] if known else None)
+        all_statistics.append(statistics)
+    return values.flatten(1), all_statistics
 
 
 def block(

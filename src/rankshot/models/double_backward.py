@@ -86,7 +86,7 @@ class _Across(_Bilinear):
 
 def _asked_for(context: Any, *gradients: Callable[[], Tensor]) -> tuple[Tensor | None, ...]:
     """Nobody asks for those of the images, which are the largest."""
-    return tuple(each() if asked else None for each, asked in zip(gradients, context.needs_input_grad, strict=True))
+    return tuple(gradient() if asked else None for gradient, asked in zip(gradients, context.needs_input_grad, strict=True))
 
 
 class _Pooled(Function):
@@ -94,23 +94,23 @@ class _Pooled(Function):
 
     @staticmethod
     def forward(values: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        largest, places = nn.functional.max_pool2d(values, 2, return_indices=True)
+        largest, indices = nn.functional.max_pool2d(values, 2, return_indices=True)
         variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
-        return largest, places, mean, variance
+        return largest, indices, mean, variance
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Tensor], output: tuple[Tensor, ...]) -> None:
-        _, places, mean, _ = output
-        context.mark_non_differentiable(places)
-        context.save_for_backward(*inputs, places, mean)
+        _, indices, mean, _ = output
+        context.mark_non_differentiable(indices)
+        context.save_for_backward(*inputs, indices, mean)
 
     @staticmethod
     def backward(context: Any, largest: Tensor, _: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
-        values, places, centre = context.saved_tensors
+        values, indices, centre = context.saved_tensors
         count = values.numel() // values.shape[1]
         slope = variance * (2 / count)
         start = mean / count - slope * centre
-        return _run(_Placed, values, slope, start, largest, places)  # type: ignore[no-any-return]
+        return _run(_Placed, values, slope, start, largest, indices)  # type: ignore[no-any-return]
 
     @staticmethod
     def vmap(info: Any, dimensions: Any, *inputs: Tensor) -> Any:
@@ -121,21 +121,21 @@ class _Placed(Function):
     """values, a line for each channel, and one more for every 2 x 2 -> the values on the line, and these added in place."""
 
     @staticmethod
-    def forward(values: Tensor, slope: Tensor, start: Tensor, more: Tensor, places: Tensor) -> Tensor:
+    def forward(values: Tensor, slope: Tensor, start: Tensor, more: Tensor, indices: Tensor) -> Tensor:
         line = torch.addcmul(start[:, None, None], slope[:, None, None], values.contiguous())
-        line.flatten(2).scatter_add_(2, places.flatten(2), more.flatten(2))  # into the line: flat, it is no copy
+        line.flatten(2).scatter_add_(2, indices.flatten(2), more.flatten(2))  # into the line: flat, it is no copy
         return line
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        values, slope, _, _, places = inputs
-        context.save_for_backward(values, slope, places)
+        values, slope, _, _, indices = inputs
+        context.save_for_backward(values, slope, indices)
 
     @staticmethod
     def backward(context: Any, line: Tensor) -> tuple[Tensor | None, ...]:
-        values, slope, places = context.saved_tensors
+        values, slope, indices = context.saved_tensors
         every = (0, 2, 3)
-        return line * slope[:, None, None], (line * values).sum(every), line.sum(every), _run(_Picked, line, places), None
+        return line * slope[:, None, None], (line * values).sum(every), line.sum(every), _run(_Picked, line, indices), None
 
     @staticmethod
     def vmap(info: Any, dimensions: Any, *inputs: Tensor) -> Any:
@@ -146,8 +146,8 @@ class _Picked(Function):
     """values -> those at the places."""
 
     @staticmethod
-    def forward(values: Tensor, places: Tensor) -> Tensor:
-        return values.flatten(2).gather(2, places.flatten(2)).view(places.shape)
+    def forward(values: Tensor, indices: Tensor) -> Tensor:
+        return values.flatten(2).gather(2, indices.flatten(2)).view(indices.shape)
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
@@ -155,9 +155,9 @@ class _Picked(Function):
 
     @staticmethod
     def backward(context: Any, picked: Tensor) -> tuple[Tensor, None]:
-        values, places = context.saved_tensors
+        values, indices = context.saved_tensors
         flat = values.new_zeros(values.shape[1])
-        return _run(_Placed, values, flat, flat, picked, places), None
+        return _run(_Placed, values, flat, flat, picked, indices), None
 
     @staticmethod
     def vmap(info: Any, dimensions: Any, *inputs: Tensor) -> Any:
@@ -168,13 +168,13 @@ def _side_by_side(function: type[Function], info: Any, dimensions: Any, *inputs:
     """`vmap` of what treats every channel alike: as if the channels of all tasks were those of one."""
     tasks = info.batch_size
 
-    def together(each: Tensor, dimension: int | None) -> Tensor:
-        each = each.expand(tasks, *each.shape) if dimension is None else each.movedim(dimension, 0)
-        return each.flatten(0, 1) if each.ndim == 2 else each.movedim(0, 1).flatten(1, 2)
+    def together(tensor: Tensor, dimension: int | None) -> Tensor:
+        tensor = tensor.expand(tasks, *tensor.shape) if dimension is None else tensor.movedim(dimension, 0)
+        return tensor.flatten(0, 1) if tensor.ndim == 2 else tensor.movedim(0, 1).flatten(1, 2)
 
-    def apart(each: Tensor) -> tuple[Tensor, int]:
-        place = 0 if each.ndim == 1 else 1
-        return each.unflatten(place, (tasks, -1)), place  # type: ignore[no-untyped-call]
+    def apart(tensor: Tensor) -> tuple[Tensor, int]:
+        dimension = 0 if tensor.ndim == 1 else 1
+        return tensor.unflatten(dimension, (tasks, -1)), dimension  # type: ignore[no-untyped-call]
 
     outputs = _run(function, *map(together, inputs, dimensions))
     return tuple(zip(*map(apart, outputs), strict=True)) if isinstance(outputs, tuple) else apart(outputs)

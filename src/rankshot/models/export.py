@@ -112,7 +112,7 @@ KINDS: dict[str, tuple[Callable[[nn.Module, Tensor, Path, str], None], Callable[
 def _needs(*packages: str) -> None:
     from importlib.util import find_spec
 
-    if missing := [each for each in packages if find_spec(each) is None]:
+    if missing := [package for package in packages if find_spec(package) is None]:
         raise ImportError(f"ONNX needs {', '.join(missing)}: pip install 'rankshot[onnx]'")
 
 

@@ -125,9 +125,9 @@ def _sums(values, partial, rows, programs, channels, BLOCK: tl.constexpr, ROWS: 
         value = tl.where(mask, value.to(tl.float32) - origin[None, :], 0.0)
         total += value
         squares += value * value
-    place = tl.program_id(0) * channels + channel
-    tl.store(partial + place, tl.sum(total, 0), mask=real)
-    tl.store(partial + programs * channels + place, tl.sum(squares, 0), mask=real)
+    offset = tl.program_id(0) * channels + channel
+    tl.store(partial + offset, tl.sum(total, 0), mask=real)
+    tl.store(partial + programs * channels + offset, tl.sum(squares, 0), mask=real)
 
 
 @triton.jit
@@ -155,9 +155,9 @@ def _statistics(
     for start in range(0, programs, ROWS):
         row = start + tl.arange(0, ROWS)
         mask = (row < programs)[:, None] & real[None, :]
-        place = row[:, None] * channels + channel[None, :]
-        total += tl.load(partial + place, mask=mask, other=0.0)
-        squares += tl.load(partial + programs * channels + place, mask=mask, other=0.0)
+        offset = row[:, None] * channels + channel[None, :]
+        total += tl.load(partial + offset, mask=mask, other=0.0)
+        squares += tl.load(partial + programs * channels + offset, mask=mask, other=0.0)
     shift = tl.sum(total, 0) / rows
     variance = tl.maximum(tl.sum(squares, 0) / rows - shift * shift, 0.0)
     centre = tl.load(values + channel, mask=real, other=0.0).to(tl.float32) + shift
@@ -180,8 +180,10 @@ def _corner(window, height, width, columns, rows_of_windows):
 
 
 @triton.jit
-def _normal(values, pixel, there, channel, channels, real, mean, rstd):
-    value = tl.load(values + pixel[:, None] * channels + channel[None, :], mask=there[:, None] & real[None, :], other=0.0)
+def _normal(values, pixel, in_range, channel, channels, real, mean, rstd):
+    value = tl.load(
+        values + pixel[:, None] * channels + channel[None, :], mask=in_range[:, None] & real[None, :], other=0.0
+    )
     return (value.to(tl.float32) - mean[None, :]) * rstd[None, :]
 
 
@@ -200,15 +202,15 @@ def _pool(
     w, b = tl.load(weight + channel, mask=real), tl.load(bias + channel, mask=real)
     m, r = tl.load(mean + channel, mask=real), tl.load(rstd + channel, mask=real)
     window = tl.program_id(0) * WINDOWS + tl.arange(0, WINDOWS)
-    there = window < windows
+    in_range = window < windows
     _, _, pixel = _corner(window, height, width, width // 2, height // 2)
-    best = _normal(values, pixel, there, channel, channels, real, m, r) * w[None, :]
-    best = _larger(best, _normal(values, pixel + 1, there, channel, channels, real, m, r) * w[None, :])
-    best = _larger(best, _normal(values, pixel + width, there, channel, channels, real, m, r) * w[None, :])
-    best = _larger(best, _normal(values, pixel + width + 1, there, channel, channels, real, m, r) * w[None, :])
+    best = _normal(values, pixel, in_range, channel, channels, real, m, r) * w[None, :]
+    best = _larger(best, _normal(values, pixel + 1, in_range, channel, channels, real, m, r) * w[None, :])
+    best = _larger(best, _normal(values, pixel + width, in_range, channel, channels, real, m, r) * w[None, :])
+    best = _larger(best, _normal(values, pixel + width + 1, in_range, channel, channels, real, m, r) * w[None, :])
     best = _larger(best + b[None, :], 0.0)
-    place = window[:, None].to(tl.int64) * channels + channel[None, :]
-    tl.store(out + place, best.to(out.dtype.element_ty), mask=there[:, None] & real[None, :])
+    offset = window[:, None].to(tl.int64) * channels + channel[None, :]
+    tl.store(out + offset, best.to(out.dtype.element_ty), mask=in_range[:, None] & real[None, :])
 
 
 @triton.jit
@@ -244,22 +246,22 @@ def _gradient_sums(
     by_weight = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
     for start in range(tl.program_id(0) * WINDOWS, windows, programs * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
-        there = window < windows
+        in_range = window < windows
         _, _, pixel = _corner(window, height, width, width // 2, height // 2)
-        x0 = _normal(values, pixel, there, channel, channels, real, m, r)
-        x1 = _normal(values, pixel + 1, there, channel, channels, real, m, r)
-        x2 = _normal(values, pixel + width, there, channel, channels, real, m, r)
-        x3 = _normal(values, pixel + width + 1, there, channel, channels, real, m, r)
+        x0 = _normal(values, pixel, in_range, channel, channels, real, m, r)
+        x1 = _normal(values, pixel + 1, in_range, channel, channels, real, m, r)
+        x2 = _normal(values, pixel + width, in_range, channel, channels, real, m, r)
+        x3 = _normal(values, pixel + width + 1, in_range, channel, channels, real, m, r)
         which, best = _which(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
-        mask = there[:, None] & real[None, :]
+        mask = in_range[:, None] & real[None, :]
         g = tl.load(grad + window[:, None].to(tl.int64) * channels + channel[None, :], mask=mask, other=0.0).to(tl.float32)
         g = tl.where(best + b[None, :] > 0, g, 0.0)
         chosen = tl.where(which == 0, x0, tl.where(which == 1, x1, tl.where(which == 2, x2, x3)))
         by_bias += g
         by_weight += tl.where(mask, g * chosen, 0.0)
-    place = tl.program_id(0) * channels + channel
-    tl.store(partial + place, tl.sum(by_bias, 0), mask=real)
-    tl.store(partial + programs * channels + place, tl.sum(by_weight, 0), mask=real)
+    offset = tl.program_id(0) * channels + channel
+    tl.store(partial + offset, tl.sum(by_bias, 0), mask=real)
+    tl.store(partial + programs * channels + offset, tl.sum(by_weight, 0), mask=real)
 
 
 @triton.jit
@@ -290,10 +292,10 @@ def _gradient(
     of_deviation = tl.load(by_weight + channel, mask=real) / pixels
     window = tl.program_id(0) * WINDOWS + tl.arange(0, WINDOWS)
     row, column, pixel = _corner(window, height, width, (width + 1) // 2, (height + 1) // 2)
-    there = window < windows
-    right, below = there & (column + 1 < width), there & (row + 1 < height)
+    in_range = window < windows
+    right, below = in_range & (column + 1 < width), in_range & (row + 1 < height)
     both = right & below
-    x0 = _normal(values, pixel, there, channel, channels, real, m, r)
+    x0 = _normal(values, pixel, in_range, channel, channels, real, m, r)
     x1 = _normal(values, pixel + 1, right, channel, channels, real, m, r)
     x2 = _normal(values, pixel + width, below, channel, channels, real, m, r)
     x3 = _normal(values, pixel + width + 1, both, channel, channels, real, m, r)
@@ -304,13 +306,13 @@ def _gradient(
     g = tl.load(grad + pooled[:, None] * channels + channel[None, :], mask=mask, other=0.0).to(tl.float32)
     g = tl.where(best + b[None, :] > 0, g, 0.0)
     factor = (w * r)[None, :]
-    place = pixel[:, None] * channels + channel[None, :]
+    offset = pixel[:, None] * channels + channel[None, :]
     kind = by_values.dtype.element_ty
     g0 = tl.where(which == 0, g, 0.0) - of_mean[None, :] - x0 * of_deviation[None, :]
     g1 = tl.where(which == 1, g, 0.0) - of_mean[None, :] - x1 * of_deviation[None, :]
     g2 = tl.where(which == 2, g, 0.0) - of_mean[None, :] - x2 * of_deviation[None, :]
     g3 = tl.where(which == 3, g, 0.0) - of_mean[None, :] - x3 * of_deviation[None, :]
-    tl.store(by_values + place, (factor * g0).to(kind), mask=there[:, None] & real[None, :])
-    tl.store(by_values + place + channels, (factor * g1).to(kind), mask=right[:, None] & real[None, :])
-    tl.store(by_values + place + width * channels, (factor * g2).to(kind), mask=below[:, None] & real[None, :])
-    tl.store(by_values + place + (width + 1) * channels, (factor * g3).to(kind), mask=mask)
+    tl.store(by_values + offset, (factor * g0).to(kind), mask=in_range[:, None] & real[None, :])
+    tl.store(by_values + offset + channels, (factor * g1).to(kind), mask=right[:, None] & real[None, :])
+    tl.store(by_values + offset + width * channels, (factor * g2).to(kind), mask=below[:, None] & real[None, :])
+    tl.store(by_values + offset + (width + 1) * channels, (factor * g3).to(kind), mask=mask)

@@ -49,8 +49,8 @@ class Description(TypedDict, total=False):
 
 def describe(name: str, preprocess: Preprocess, settings: Mapping[str, Any], *, mirror: bool = False) -> dict[str, Any]:
     """What `build` takes: of an embedding network with these settings."""
-    told = {"name": name, "in_channels": preprocess.channels, **settings}
-    return {**told, "mirror": True} if mirror else told
+    description = {"name": name, "in_channels": preprocess.channels, **settings}
+    return {**description, "mirror": True} if mirror else description
 
 
 def build(description: Mapping[str, Any], preprocess: Preprocess | None = None) -> nn.Module:
@@ -95,7 +95,7 @@ def made(part: Part, description: Mapping[str, Any], settings: Mapping[str, Any]
     try:
         network: Any = part(around, **values)
     except (TypeError, ValueError, RuntimeError) as error:
-        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == part.file]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == part.file]
         where = f" ({part.file}, line {lines[-1]})" if lines and not is_ours else ""
         raise ValueError(f"a network {part.name!r} cannot be made: {error}{where}") from error
     if not isinstance(network, nn.Module):
@@ -132,16 +132,16 @@ def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) 
     check_preprocess(preprocess)
     if is_wrapped(module):
         raise ValueError(f"{type(module).__name__} is a network of rankshot's already: it tells its own preprocess")
-    told = getattr(module, "description", None)
-    if isinstance(told, Mapping) and told.get("name") in NETWORKS:  # of rankshot's own: it only has no pictures yet
-        description, network = dict(told), normalised(module, preprocess)
-        name = str(told["name"])
+    own = getattr(module, "description", None)
+    if isinstance(own, Mapping) and own.get("name") in NETWORKS:  # of rankshot's own: it only has no pictures yet
+        description, network = dict(own), normalised(module, preprocess)
+        name = str(own["name"])
     else:
         name = name or type(module).__name__
         if name in NETWORKS:
             raise ValueError(f"there is a network {name!r} in rankshot: call yours otherwise, wrap(…, name=…)")
         description, network = describe(name, preprocess, {}), normalised(module, preprocess)
-        if any(hasattr(network, each) for each in CONTRACT):  # its own, of these names
+        if any(hasattr(network, attribute) for attribute in CONTRACT):  # its own, of these names
             network = Around(network)
     network.preprocess, network.description = preprocess, description  # type: ignore[assignment]
     network.embedding_dim = measured_dim(network, preprocess, name)  # type: ignore[assignment]
@@ -166,13 +166,13 @@ class Around(nn.Module):
 
 def is_wrapped(network: nn.Module) -> bool:
     """Whether it tells what it is and what pictures it takes, in our way."""
-    told = getattr(network, "description", None), getattr(network, "preprocess", None)
-    return isinstance(told[0], Mapping) and isinstance(told[1], Preprocess)
+    description, preprocess = getattr(network, "description", None), getattr(network, "preprocess", None)
+    return isinstance(description, Mapping) and isinstance(preprocess, Preprocess)
 
 
 def measured_dim(network: nn.Module, preprocess: Preprocess, name: str) -> int:
     """How many numbers an embedding has, by trying; the network is as it was before."""
-    like = next((each for each in network.parameters() if each.is_floating_point()), torch.zeros(0))
+    like = next((parameter for parameter in network.parameters() if parameter.is_floating_point()), torch.zeros(0))
     images = torch.zeros(2, *preprocess.shape, dtype=like.dtype, device=like.device)
     training = [(module, module.training) for module in network.modules()]
     try:
@@ -204,13 +204,13 @@ def preprocess_for(name: str, pictures: Preprocess) -> Preprocess:
 
 def preprocess_of(network: nn.Module) -> Preprocess:
     """How a picture becomes what a network sees, which every network carries with it."""
-    found = getattr(network, "preprocess", None)
-    if not isinstance(found, Preprocess):
+    preprocess = getattr(network, "preprocess", None)
+    if not isinstance(preprocess, Preprocess):
         raise ValueError(
             f"{type(network).__name__} does not tell what pictures it takes: rankshot.wrap(network, "
             "preprocess=Preprocess(channels, height, width)) makes a network of one's own known"
         )
-    return found
+    return preprocess
 
 
 def is_network(name: str, kind: Any) -> bool:

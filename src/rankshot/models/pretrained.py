@@ -51,8 +51,8 @@ class Config(TypedDict, total=False):
 
 def read_config(folder: Path) -> Config:
     """What a folder tells about its network, checked."""
-    found: Config = read_json(folder / CONFIG, Config)
-    return found
+    config: Config = read_json(folder / CONFIG, Config)
+    return config
 
 
 def described_in(folder: Path) -> dict[str, Any]:
@@ -114,11 +114,11 @@ def _filled_own(
 
 def check_known(description: Mapping[str, Any], folder: Path) -> None:
     """A folder can never make anybody import code: a network of somebody's own is given, or loaded, by who opens it."""
-    for each in (description, embedder_in(description)):
-        if each["name"] not in NETWORKS:
-            there = ", ".join(map(repr, NETWORKS))
+    for part in (description, embedder_in(description)):
+        if part["name"] not in NETWORKS:
+            known = ", ".join(map(repr, NETWORKS))
             raise ValueError(
-                f"{folder} holds a network {each['name']!r}, and there is {there}: load the file that registers it "
+                f"{folder} holds a network {part['name']!r}, and there is {known}: load the file that registers it "
                 "(--load FILE, or rankshot.load_files), or give the network to from_pretrained(folder, network=…)"
             )
 
@@ -135,8 +135,8 @@ def fill(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source: Path)
     """Copy every stored tensor into the live one of its name, in place; complain before touching any."""
     check_fits(live, stored, source)
     with torch.no_grad():
-        for name, each in live.items():
-            each.copy_(stored[name])
+        for name, tensor in live.items():
+            tensor.copy_(stored[name])
 
 
 def check_fits(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source: Path) -> None:
@@ -145,9 +145,9 @@ def check_fits(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source:
         raise ValueError(f"{source} is of another model: it has no {missing[0]!r}")
     if unknown := sorted(stored.keys() - live.keys()):
         raise ValueError(f"{source} is of another model: it has {unknown[0]!r}, which is not expected")
-    for name, each in live.items():
-        if stored[name].shape != each.shape:
-            wanted, got = tuple(each.shape), tuple(stored[name].shape)
-            raise ValueError(f"{source} is of another model: {name!r} should be {wanted}, got {got}")
+    for name, tensor in live.items():
+        if stored[name].shape != tensor.shape:
+            expected, got = tuple(tensor.shape), tuple(stored[name].shape)
+            raise ValueError(f"{source} is of another model: {name!r} should be {expected}, got {got}")
         if stored[name].is_complex() or not bool(stored[name].isfinite().all()):
             raise ValueError(f"{source} is damaged: {name!r} holds values that are no finite numbers")

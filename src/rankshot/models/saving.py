@@ -30,21 +30,21 @@ def save_pretrained(network: nn.Module, folder: str | Path, preprocess: Preproce
 
     preprocess   how pictures are made ready for it, which `Embedder` and `rankshot classify` then know
     """
-    about: dict[str, Any] = {"rankshot": __version__, "model": description_of(network)}
+    config: dict[str, Any] = {"rankshot": __version__, "model": description_of(network)}
     preprocess = preprocess or getattr(network, "preprocess", None)
     if preprocess is not None:
         check_channels(network, preprocess)
-        about["preprocess"] = preprocess.to_json()
-    with whole_folder(Path(folder)) as place:
-        write_tensors(place / WEIGHTS, network.state_dict(), {"rankshot": __version__})
-        _write_config(place, about)
+        config["preprocess"] = preprocess.to_json()
+    with whole_folder(Path(folder)) as new_folder:
+        write_tensors(new_folder / WEIGHTS, network.state_dict(), {"rankshot": __version__})
+        _write_config(new_folder, config)
     return Path(folder)
 
 
 def check_channels(network: nn.Module, preprocess: Preprocess) -> None:
     """A network that cannot see such images is not said to."""
     check_preprocess(preprocess)
-    weight = next((each for each in network.state_dict().values() if each.dim() == 4), None)
+    weight = next((tensor for tensor in network.state_dict().values() if tensor.dim() == 4), None)
     if weight is not None and weight.shape[1] != preprocess.channels:
         raise ValueError(f"this network sees images of {weight.shape[1]} channels, got {preprocess.channels}")
 
@@ -58,40 +58,40 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], prepr
     if preprocess := preprocess or preprocess_in(source):
         settings["preprocess"] = preprocess.to_json()
     settings.pop("images", None)  # how earlier versions told
-    with whole_folder(Path(folder)) as place:
-        for each in (WEIGHTS, *also):
-            if each == WEIGHTS or (source / each).is_file():
-                write_whole(place / each, read_whole(source / each, MOST_WEIGHTS if each == WEIGHTS else MOST_JSON))
-        _write_config(place, settings)
+    with whole_folder(Path(folder)) as new_folder:
+        for name in (WEIGHTS, *also):
+            if name == WEIGHTS or (source / name).is_file():
+                write_whole(new_folder / name, read_whole(source / name, MOST_WEIGHTS if name == WEIGHTS else MOST_JSON))
+        _write_config(new_folder, settings)
     return Path(folder)
 
 
 def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run, without where things lie on somebody's machine."""
-    told: dict[str, Any] = copy.deepcopy(dict(settings))
+    cleaned: dict[str, Any] = copy.deepcopy(dict(settings))
     for *parts, name in (*HERE, *PLACES):
-        within = told
+        within = cleaned
         for part in parts:
             within = within[part] if isinstance(within.get(part), dict) else {}
-        place = (*parts, name)
-        if place in HERE and name in within:
-            within[name] = HERE[place]
+        key_path = (*parts, name)
+        if key_path in HERE and name in within:
+            within[name] = HERE[key_path]
         elif isinstance(within.get(name), str) and within[name]:
             within[name] = Path(within[name]).name
-    return told
+    return cleaned
 
 
 def description_of(network: nn.Module) -> dict[str, Any]:
     """What it is told by: see `network.build`."""
-    told = getattr(network, "description", None)
-    if not isinstance(told, Mapping):
+    description = getattr(network, "description", None)
+    if not isinstance(description, Mapping):
         raise ValueError(
             f"{type(network).__name__} does not tell what it is: rankshot.wrap(network, preprocess=Preprocess(…)) makes a "
             "network of one's own known"
         )
-    return dict(told)
+    return dict(description)
 
 
-def _write_config(place: Path, content: Mapping[str, Any]) -> None:
+def _write_config(folder: Path, content: Mapping[str, Any]) -> None:
     """Last, since it makes the folder one that can be opened."""
-    write_whole(place / CONFIG, json.dumps(content, indent=1) + "\n")
+    write_whole(folder / CONFIG, json.dumps(content, indent=1) + "\n")

@@ -36,7 +36,7 @@ def objective_rows(
     from . import fused_rows_kernel
 
     queries, items = scores.shape
-    n_relevant, n_irrelevant = (each.sum(-1, keepdim=True).clamp_(min=1).float() for each in (relevant, irrelevant))
+    n_relevant, n_irrelevant = (side.sum(-1, keepdim=True).clamp_(min=1).float() for side in (relevant, irrelevant))
     scale = chosen.metric.scale(n_relevant, n_irrelevant, counting(items, scores)).expand(queries, 1).contiguous()
     steps, losses, raised = _constants(chosen.metric, items, tuple(shifts), scores.device)
     loss, weights = scores.new_empty(queries), torch.empty_like(scores)

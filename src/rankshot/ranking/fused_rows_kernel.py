@@ -69,11 +69,11 @@ def _objective(
     query = tl.program_id(0)
     item = tl.arange(0, BLOCK)
     row = query.to(tl.int64) * items
-    there = item < items
-    s = tl.load(scores + row + item, mask=there, other=0.0)
+    in_range = item < items
+    s = tl.load(scores + row + item, mask=in_range, other=0.0)
     # As a number, since Triton 3.6 fails to compile two masks that are used within the loops and after them.
-    side = tl.load(relevant + row + item, mask=there, other=0).to(tl.int32)
-    side += 2 * tl.load(irrelevant + row + item, mask=there, other=0).to(tl.int32)
+    side = tl.load(relevant + row + item, mask=in_range, other=0).to(tl.int32)
+    side += 2 * tl.load(irrelevant + row + item, mask=in_range, other=0).to(tl.int32)
     rel, irr = side == 1, side == 2
     n_rel, n_irr = tl.sum(rel.to(tl.int32), 0), tl.sum(irr.to(tl.int32), 0)
     rankable = (n_rel > 0) & (n_irr > 0)
@@ -141,7 +141,7 @@ def _objective(
         if IS_SSVM:
             cost = tl.load(losses + (place - 1) * (items + 1) + above, mask=rel, other=0.0)
             value += epsilon * factor * tl.sum(cost, 0)
-    tl.store(weights + row + item, total / n_shifts, mask=there)
+    tl.store(weights + row + item, total / n_shifts, mask=in_range)
     tl.store(loss + query, value / n_shifts)
 
 
@@ -149,8 +149,8 @@ def _objective(
 def _others(scores, relevant, irrelevant, row, start, items, CHUNK: tl.constexpr):
     """Some items of a query: which, their scores, and their sides."""
     other = start + tl.arange(0, CHUNK)
-    there = other < items
-    o = tl.load(scores + row + other, mask=there, other=0.0)
-    o_rel = tl.load(relevant + row + other, mask=there, other=0) != 0
-    o_irr = tl.load(irrelevant + row + other, mask=there, other=0) != 0
+    in_range = other < items
+    o = tl.load(scores + row + other, mask=in_range, other=0.0)
+    o_rel = tl.load(relevant + row + other, mask=in_range, other=0) != 0
+    o_irr = tl.load(irrelevant + row + other, mask=in_range, other=0) != 0
     return other, o, o_rel, o_irr

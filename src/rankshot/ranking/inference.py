@@ -77,8 +77,8 @@ def augmented(sides: SortedPool, metric: Metric, epsilon: float, sign: int) -> T
         return solve(sides, pull, metric.step)
     queries, places = sides.relevant.shape
     rows = max(1, PROGRAMME_VALUES // solvers.programme_values(places, sides.irrelevant.shape[1]))
-    some = [slice(start, start + rows) for start in range(0, queries, rows)]
-    return torch.cat([solvers.programme(sides.rows(chosen), pull[chosen], metric.step) for chosen in some])
+    chunks = [slice(start, start + rows) for start in range(0, queries, rows)]
+    return torch.cat([solvers.programme(sides.rows(chosen), pull[chosen], metric.step) for chosen in chunks])
 
 
 def decouples(metric: Metric, sign: int) -> bool:

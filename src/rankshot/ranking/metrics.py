@@ -160,8 +160,8 @@ def get_metric(metric: str | Metric) -> Metric:
 
 
 def _find(name: str) -> Metric | None:
-    if found := re.fullmatch(r"precision@([0-9]{1,100})", name):
-        return precision_metric(int(found[1]))
+    if match := re.fullmatch(r"precision@([0-9]{1,100})", name):
+        return precision_metric(int(match[1]))
     if name in BUILT_IN or name not in METRICS:
         return BUILT_IN.get(name)
     return _made_by(METRICS[name].make, name)

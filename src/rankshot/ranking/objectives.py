@@ -110,13 +110,13 @@ def on_sides(sides: SortedPool, scores: Tensor, chosen: Settings) -> Objective:
     above = augmented(sides, chosen.metric, chosen.epsilon, chosen.sign)
     factor, reference, constant = FRAMEWORKS[chosen.framework](sides, above, chosen)
     alpha, n_relevant, n_irrelevant = chosen.alpha, sides.n_relevant.to(sides.dtype), sides.n_irrelevant.to(sides.dtype)
-    unit = (factor / (n_relevant * n_irrelevant)).where(sides.rankable, 0.0)
-    of_relevant = unit * ((alpha - 1) * n_irrelevant + 2 * (reference - alpha * above.to(sides.dtype)))
+    per_pair = (factor / (n_relevant * n_irrelevant)).where(sides.rankable, 0.0)
+    of_relevant = per_pair * ((alpha - 1) * n_irrelevant + 2 * (reference - alpha * above.to(sides.dtype)))
     # The same for the irrelevant items, whose opponents above are running counts of n_k: one running sum for both rankings.
-    passed = sides.irrelevant.new_zeros(len(unit), sides.irrelevant.shape[1] + 1)
+    passed = sides.irrelevant.new_zeros(len(per_pair), sides.irrelevant.shape[1] + 1)
     passed.scatter_add_(-1, reference, torch.full_like(of_relevant, 2.0))
     passed.scatter_add_(-1, above, torch.full_like(of_relevant, -2.0 * alpha))
-    of_irrelevant = unit * passed.cumsum(-1)[:, :-1].add_((alpha - 1) * n_relevant)
+    of_irrelevant = per_pair * passed.cumsum(-1)[:, :-1].add_((alpha - 1) * n_relevant)
     weights = sides.to_items(of_relevant, of_irrelevant)
     return Objective((weights * scores).sum(-1) + constant, weights)
 

@@ -33,9 +33,9 @@ def relevance_of(labels: Tensor, ref_labels: Tensor | None = None) -> tuple[Tens
             [ True, False,  True],
             [ True,  True, False]])
     """
-    for name, each in (("labels", labels), ("ref_labels", ref_labels)):
-        if each is not None:
-            check_labels(name, each)
+    for name, tensor in (("labels", labels), ("ref_labels", ref_labels)):
+        if tensor is not None:
+            check_labels(name, tensor)
     same = labels[:, None] == (labels if ref_labels is None else ref_labels)
     valid = torch.ones_like(same)
     if ref_labels is None:

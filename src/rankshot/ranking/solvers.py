@@ -62,9 +62,9 @@ def table(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
     steps = step(m, counting(t.shape[1], t)).cumsum(0)
     best, above_irrelevant = torch.zeros_like(t), torch.zeros_like(t)
     block = max(1, TABLE_ELEMENTS // t.numel())
-    for some in (slice(start, start + block) for start in range(0, places, block)):
-        cheapest, which = (pull * steps[some] - s[some]).addcmul_(m[some], t).min(0)  # of equals the first
-        above_irrelevant = torch.where(cheapest < best, which + (some.start + 1), above_irrelevant)
+    for chunk in (slice(start, start + block) for start in range(0, places, block)):
+        cheapest, which = (pull * steps[chunk] - s[chunk]).addcmul_(m[chunk], t).min(0)  # of equals the first
+        above_irrelevant = torch.where(cheapest < best, which + (chunk.start + 1), above_irrelevant)
         best = torch.minimum(best, cheapest)
     return _count_below(above_irrelevant, sides)
 
@@ -129,20 +129,20 @@ def programme(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
     size = stretch(places)
     stretches = [range(first, min(first + size, places + 1)) for first in range(1, places + 1, size)]
     starts = [t.new_zeros(queries, items + 1)]
-    for some in stretches[:-1]:
+    for ks in stretches[:-1]:
         best = starts[-1]
-        for k in some:
+        for k in ks:
             best, _ = advance(best, k)
         starts.append(best)
 
     above_relevant = torch.empty(queries, places, dtype=torch.int64, device=t.device)
     above = torch.full((queries, 1), items, dtype=torch.int64, device=t.device)
-    for some, best in zip(reversed(stretches), reversed(starts), strict=True):
+    for ks, best in zip(reversed(stretches), reversed(starts), strict=True):
         came_from = []
-        for k in some:
+        for k in ks:
             best, where = advance(best, k)
             came_from.append(where)
-        for k, where in zip(reversed(some), reversed(came_from), strict=True):
+        for k, where in zip(reversed(ks), reversed(came_from), strict=True):
             above = where.gather(-1, above).long()
             above_relevant[:, k - 1 : k] = above
     return above_relevant

@@ -47,15 +47,15 @@ class SortedPool:
         """(Q, 1) bool: there is something on both sides."""
         return (self.n_relevant > 0) & (self.n_irrelevant > 0)
 
-    def rows(self, some: slice) -> SortedPool:
+    def rows(self, chosen: slice) -> SortedPool:
         """The same for some of the queries."""
         return SortedPool(
-            self.relevant[some],
-            self.irrelevant[some],
-            self.n_relevant[some],
-            self.n_irrelevant[some],
-            self.relevant_item[some],
-            self.irrelevant_item[some],
+            self.relevant[chosen],
+            self.irrelevant[chosen],
+            self.n_relevant[chosen],
+            self.n_irrelevant[chosen],
+            self.relevant_item[chosen],
+            self.irrelevant_item[chosen],
         )
 
     def to_items(self, of_relevant: Tensor, of_irrelevant: Tensor) -> Tensor:

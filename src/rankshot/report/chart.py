@@ -28,24 +28,24 @@ def chart(title: str, lines: Mapping[str, Points]) -> str:
     x_ticks, y_ticks = ticks(min(0, *xs), max(xs)), ticks(min(ys), max(ys))
     x0, x1, y0, y1 = x_ticks[0], max(x_ticks[-1], *xs), y_ticks[0], y_ticks[-1]
 
-    def place(x: float, y: float) -> tuple[float, float]:
+    def to_pixels(x: float, y: float) -> tuple[float, float]:
         across, up = (x - x0) / ((x1 - x0) or 1), (y - y0) / ((y1 - y0) or 1)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
 
     parts = []
     for y in y_ticks:
-        _, at = place(x0, y)
+        _, at = to_pixels(x0, y)
         parts.append(f'<line class=grid x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{y:g}</text>')
     for x in x_ticks:
-        at, _ = place(x, y0)
+        at, _ = to_pixels(x, y0)
         parts.append(f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{x:g}</text>')
     for name, points in lines.items():
         number = colours[name]
-        places = " ".join("{:.1f},{:.1f}".format(*place(*each)) for each in points)
-        parts.append(f'<polyline class="line s{number}" points="{places}"/>')
+        coordinates = " ".join("{:.1f},{:.1f}".format(*to_pixels(*point)) for point in points)
+        parts.append(f'<polyline class="line s{number}" points="{coordinates}"/>')
         if len(points) <= 30:
-            dots = (place(*each) for each in points)
+            dots = (to_pixels(*point) for point in points)
             parts += [f'<circle class="dot s{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in dots]
     legend = "".join(f'<span class="key s{colours[name]}">{escape(name)}</span>' for name in lines)
     label = escape(f"{title}: {', '.join(lines)}", quote=True)
@@ -63,7 +63,7 @@ def ticks(low: float, high: float) -> list[float]:
     span = high - low if high - low > 1e-6 * size else size  # what differs in rounding only is one value
     rough = span / 5
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= rough * 0.999)
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [float(f"{number * step:.10g}") for number in range(first, max(last, first + 1) + 1)]
 
@@ -72,4 +72,4 @@ def thinned(points: Points) -> Points:
     """At most MOST_POINTS, each the mean of some neighbours."""
     size = math.ceil(len(points) / MOST_POINTS)
     groups = (points[start : start + size] for start in range(0, len(points), size)) if size else ()
-    return [(sum(x for x, _ in some) / len(some), sum(y for _, y in some) / len(some)) for some in groups]
+    return [(sum(x for x, _ in group) / len(group), sum(y for _, y in group) / len(group)) for group in groups]

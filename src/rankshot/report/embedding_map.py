@@ -24,15 +24,15 @@ def embedding_map(model: nn.Module, images: ImageSet, seed: int) -> str:
     labels = torch.from_numpy(images.labels)
     task = Retrieval(way=min(CLASSES, len(images.classes)), per_class=min(PER_CLASS, images.smallest_class))
     drawn = draw_episodes(labels, task, 1, seed)[0]
-    places = layout(embed_all(model, images, drawn.flatten()).cpu())
-    spread = np.maximum(places.max(0) - places.min(0), 1e-9)
-    places = (places - places.min(0)) / spread * (SIZE - THUMBNAIL)
+    positions = layout(embed_all(model, images, drawn.flatten()).cpu())
+    spread = np.maximum(positions.max(0) - positions.min(0), 1e-9)
+    positions = (positions - positions.min(0)) / spread * (SIZE - THUMBNAIL)
     parts, keys = [], []
     for number, indices in enumerate(drawn):
         name = escape(images.classes[int(labels[indices[0]])], quote=True)
         keys.append(f'<span class="key s{number}">{name}</span>')
-        for place, index in zip(places[number * task.per_class :], indices, strict=False):
-            x, y = place.tolist()
+        for position, index in zip(positions[number * task.per_class :], indices, strict=False):
+            x, y = position.tolist()
             at = f'x="{x:.1f}" y="{y:.1f}" width="{THUMBNAIL}" height="{THUMBNAIL}"'
             picture = data_uri(images.images[int(index)])
             parts.append(f'<g><title>{name}</title><image href="{picture}" {at}/><rect class="frame s{number}" {at}/></g>')

@@ -126,7 +126,7 @@ def protocol_for(
 
 def of_one_folder(one: DataConfig, other: DataConfig) -> bool:
     """Whether the images are of the same folder of somebody's, perhaps as it was at different times."""
-    sources = [source_of(each.name, each.root) for each in (one, other)]
+    sources = [source_of(config.name, config.root) for config in (one, other)]
     return sources[0] is not None and sources[0] == sources[1]
 
 
@@ -143,10 +143,10 @@ def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
 
 def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) -> Any:
     """The setting that all runs share."""
-    values = [each.flat()[name] for each in configs]
+    values = [config.flat()[name] for config in configs]
     if len(set(values)) > 1:
-        told = ", ".join(f"{folder}: {value}" for folder, value in zip(folders, values, strict=True))
-        raise ValueError(f"these runs were trained with different {name} ({told}): say what to measure on with --{name}")
+        listed = ", ".join(f"{folder}: {value}" for folder, value in zip(folders, values, strict=True))
+        raise ValueError(f"these runs were trained with different {name} ({listed}): say what to measure on with --{name}")
     return values[0]
 
 
@@ -193,8 +193,8 @@ def record(measured: Measured, protocol: Protocol) -> None:
     """evaluation.json, and into a run's folder a card that tells it."""
     if measured.folder is None:
         return
-    place = place_of_report(measured.folder)
-    place.mkdir(parents=True, exist_ok=True)
+    folder = place_of_report(measured.folder)
+    folder.mkdir(parents=True, exist_ok=True)
     content: dict[str, Any] = {
         "rankshot": __version__,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -210,9 +210,9 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "hardware": hardware(),
         "torch": torch.__version__,
     }
-    write_whole(place / EVALUATION, json.dumps(content, indent=1) + "\n")
-    if place == measured.folder:
-        write_card(place)
+    write_whole(folder / EVALUATION, json.dumps(content, indent=1) + "\n")
+    if folder == measured.folder:
+        write_card(folder)
 
 
 def place_of_report(folder: Path) -> Path:

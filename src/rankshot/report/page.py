@@ -40,7 +40,7 @@ PAGE = """<!doctype html>
 
 def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) -> None:
     """The first run of `columns` in pictures, all of them in the table and the curves."""
-    runs = [each for each in columns if each.folder is not None]
+    runs = [column for column in columns if column.folder is not None]
     first = runs[0]
     config = read_json(first.folder / CONFIG) if first.folder else {}
     n_classes, n_images = len(protocol.images.classes), len(protocol.images)
@@ -72,13 +72,13 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
 
 def curves(runs: Sequence[Measured]) -> str:
     """Validation of every task, and the training batches themselves."""
-    histories = {each.name: read_metrics(each.folder) for each in runs if each.folder}
+    histories = {run.name: read_metrics(run.folder) for run in runs if run.folder}
     tasks = {task: None for lines in histories.values() for line in lines for task in line.get("validation", {})}
     charts = [
         chart(f"{task} on validation classes, %", {name: _validation(lines, task) for name, lines in histories.items()})
         for task in tasks
     ]
-    batches = {name: _training(each, "batch_map", 100) for name, each in histories.items()}
+    batches = {name: _training(history, "batch_map", 100) for name, history in histories.items()}
     if any(batches.values()):
         charts.append(chart("mAP of training batches, %", batches))
     for own, history in histories.items():  # losses of different methods are not to be compared: a chart each
@@ -90,8 +90,8 @@ def curves(runs: Sequence[Measured]) -> str:
 
 
 def _validation(lines: Sequence[dict[str, Any]], task: str) -> Points:
-    found = ((line["update"], line.get("validation", {}).get(task)) for line in lines)
-    return [(update, 100 * each["mean"]) for update, each in found if each is not None]
+    results = ((line["update"], line.get("validation", {}).get(task)) for line in lines)
+    return [(update, 100 * result["mean"]) for update, result in results if result is not None]
 
 
 def _training(lines: Sequence[dict[str, Any]], name: str, factor: float) -> Points:

@@ -28,8 +28,8 @@ def retrievals(model: nn.Module, images: ImageSet, seed: int) -> str:
     order = similarities.fill_diagonal_(-2).argsort(dim=-1, descending=True, stable=True)[:, : task.per_class - 1]
     rows = [_row(images, drawn, int(query), order[query], float(precisions[query])) for query in spread(precisions)]
     pool = f"{task.way} classes with {task.per_class} images each"
-    places = "".join(f"<th scope=col>{number}</th>" for number in range(1, order.shape[1] + 1))
-    head = f"<thead><tr><th></th><th scope=col>query</th>{places}</tr></thead>"
+    ranks = "".join(f"<th scope=col>{number}</th>" for number in range(1, order.shape[1] + 1))
+    head = f"<thead><tr><th></th><th scope=col>query</th>{ranks}</tr></thead>"
     return (
         f"<p>Every query ranks the {len(drawn) - 1} other images of {pool}. Here are {len(rows)} of them, from the worst "
         f"to the best, with the first {order.shape[1]} images that they retrieved, as many as there are to find: "

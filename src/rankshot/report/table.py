@@ -20,15 +20,15 @@ def unit(task: Task) -> str:
 
 def lines(columns: Sequence[Measured]) -> list[tuple[Task, list[Result | None]]]:
     """Every task with each network's result; None where it cannot answer, as those that do not embed cannot retrieve."""
-    most = max(columns, key=lambda each: len(each.results))
-    tasks = dict.fromkeys(result.task for each in (most, *columns) for result in each.results)
-    found = [{result.task: result for result in each.results} for each in columns]
-    return [(task, [each.get(task) for each in found]) for task in tasks]
+    most = max(columns, key=lambda column: len(column.results))
+    tasks = dict.fromkeys(result.task for column in (most, *columns) for result in column.results)
+    by_task = [{result.task: result for result in column.results} for column in columns]
+    return [(task, [results.get(task) for results in by_task]) for task in tasks]
 
 
 def text_table(columns: Sequence[Measured]) -> str:
     """Lines of equal width, for a terminal or a log."""
-    rows = [["", "", *(each.name for each in columns)]]
+    rows = [["", "", *(column.name for column in columns)]]
     for task, results in lines(columns):
         rows.append([str(task), unit(task), *map(cell, results)])
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
@@ -43,11 +43,11 @@ def _padded(texts: Sequence[str], widths: Sequence[int], side: str) -> list[str]
 
 def html_table(columns: Sequence[Measured]) -> str:
     """The best of each row is bold."""
-    head = "".join(f"<th scope=col>{escape(each.name)}</th>" for each in columns)
+    head = "".join(f"<th scope=col>{escape(column.name)}</th>" for column in columns)
     body = []
     for task, results in lines(columns):
-        best = max(each.mean for each in results if each is not None)
-        is_best = (each is not None and each.mean == best and len(results) > 1 for each in results)
-        cells = (f"<td{' class=best' * top}>{cell(each)}</td>" for each, top in zip(results, is_best, strict=True))
+        best = max(result.mean for result in results if result is not None)
+        is_best = (result is not None and result.mean == best and len(results) > 1 for result in results)
+        cells = (f"<td{' class=best' * top}>{cell(result)}</td>" for result, top in zip(results, is_best, strict=True))
         body.append(f"<tr><th scope=row>{task}</th><td class=unit>{unit(task)}</td>{''.join(cells)}</tr>")
     return f"<table><thead><tr><th></th><th></th>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"

@@ -34,10 +34,10 @@ def calibrate(folder: Path, root: str | None = None) -> OneShot:
         images, which = load(name, "test", root), f"every second test class of {name}"
         images = other_test_classes(images, 0)
     images = images.with_rotations() if config.data.rotations else images
-    found = measured(embed_all(from_pretrained(folder), images), torch.from_numpy(np.asarray(images.labels)))
-    about = {"classes": which, "way": WAY, "episodes": EPISODES, "seed": SEED}
-    write_whole(folder / ONE_SHOT, json.dumps({**found._asdict(), "measured_on": about}, indent=1) + "\n")
-    return found
+    one_shot = measured(embed_all(from_pretrained(folder), images), torch.from_numpy(np.asarray(images.labels)))
+    protocol = {"classes": which, "way": WAY, "episodes": EPISODES, "seed": SEED}
+    write_whole(folder / ONE_SHOT, json.dumps({**one_shot._asdict(), "measured_on": protocol}, indent=1) + "\n")
+    return one_shot
 
 
 if __name__ == "__main__":

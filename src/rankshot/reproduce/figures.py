@@ -22,8 +22,8 @@ def learning_curves(results: Path, name: str) -> tuple[Lines, Sequence[str]]:
     """Validation while learning with the paper's recipe: classification and retrieval of both ways."""
     lines = {}
     for method in METHODS:
-        if found := records(results, f"{name}/curves/{method}") or records(results, f"{name}/paper/{method}/0"):
-            lines[NAMES[method]] = found[0]["curve"]
+        if runs := records(results, f"{name}/curves/{method}") or records(results, f"{name}/paper/{method}/0"):
+            lines[NAMES[method]] = runs[0]["curve"]
     ways = (5, 16) if name == "mini-imagenet" else (5, 20)
     return lines, [f"{task} {way}-way" for task in ("1-shot", "retrieval") for way in ways]
 
@@ -32,12 +32,12 @@ def alpha_curves(results: Path, name: str) -> tuple[Lines, Sequence[str]]:
     """mAP-DLM with several values of alpha."""
     lines = {}
     for alpha in ALPHAS:
-        places = [f"{name}/alpha/map-dlm-{alpha:g}/0"]
+        patterns = [f"{name}/alpha/map-dlm-{alpha:g}/0"]
         if alpha == 10:
-            places = [f"{name}/curves/map-dlm", f"{name}/paper/map-dlm/0"]
-        found = [record for place in places for record in records(results, place) if record["curve"]]
-        if found:
-            lines[f"alpha {alpha:g}"] = found[0]["curve"]
+            patterns = [f"{name}/curves/map-dlm", f"{name}/paper/map-dlm/0"]
+        runs = [record for pattern in patterns for record in records(results, pattern) if record["curve"]]
+        if runs:
+            lines[f"alpha {alpha:g}"] = runs[0]["curve"]
     if name == "mini-imagenet":
         return lines, ["retrieval 16-way", "1-shot 5-way", "5-shot 5-way"]
     return lines, ["retrieval 20-way", "1-shot 5-way", "1-shot 20-way"]
@@ -47,9 +47,9 @@ def batch_curves(results: Path, method: str) -> tuple[Lines, Sequence[str]]:
     """Learning efficiency on mini-ImageNet: batches of several sizes, always of eight classes."""
     lines = {}
     for size in BATCH_SIZES:
-        place = f"mini-imagenet/paper/{method}/0" if size == BATCH_SIZES[-1] else f"mini-imagenet/batch/{method}-{size}"
-        if found := records(results, place):
-            lines[f"{NAMES[method]}, |B| = {size}"] = found[0]["curve"]
+        pattern = f"mini-imagenet/paper/{method}/0" if size == BATCH_SIZES[-1] else f"mini-imagenet/batch/{method}-{size}"
+        if runs := records(results, pattern):
+            lines[f"{NAMES[method]}, |B| = {size}"] = runs[0]["curve"]
     return lines, ["1-shot 5-way", "retrieval 16-way"]
 
 

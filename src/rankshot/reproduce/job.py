@@ -146,9 +146,9 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
         return None
     record: dict[str, Any] = read_json(path)
     asked = None if run.questions is None else json.loads(json.dumps(asdict(run.questions)))
-    found = {**settings_in(record, path), "questions": record.get("questions")}
-    wanted = {**settings_of(run.config), "questions": asked}
-    if changed := [name for name in {**wanted, **found} if found.get(name) != wanted.get(name)]:
+    recorded = {**settings_in(record, path), "questions": record.get("questions")}
+    expected = {**settings_of(run.config), "questions": asked}
+    if changed := [name for name in {**expected, **recorded} if recorded.get(name) != expected.get(name)]:
         raise ValueError(
             f"{path} was made with other settings ({', '.join(changed)}): to run it anew, move away this file and the "
             "folder of its run"
@@ -164,12 +164,12 @@ def run_in(path: Path) -> Run:
     if name.is_absolute() or ".." in name.parts:
         raise ValueError(f"{path} is no record of a run: its name {str(name)!r} leads elsewhere")
     asked: dict[str, Any] | None = record.get("questions")
-    if asked is not None and (not isinstance(asked, dict) or asked.keys() != {each.name for each in fields(Questions)}):
+    if asked is not None and (not isinstance(asked, dict) or asked.keys() != {field.name for field in fields(Questions)}):
         raise ValueError(f"{path} is no record of a run: 'questions' should hold {asdict(Questions())}")
     if asked is not None and not all(_whole_numbers(asked[name]) for name in ("ways", "shots")):
         raise ValueError(f"{path} is no record of a run: 'ways' and 'shots' of its questions should be lists of numbers")
     as_tuples: dict[str, Any] = {
-        name: tuple(each) if isinstance(each, list) else each for name, each in (asked or {}).items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in (asked or {}).items()
     }
     return Run(
         str(name),
@@ -180,7 +180,7 @@ def run_in(path: Path) -> Run:
 
 
 def _whole_numbers(values: Any) -> bool:
-    return isinstance(values, list) and all(type(each) is int for each in values)
+    return isinstance(values, list) and all(type(value) is int for value in values)
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:

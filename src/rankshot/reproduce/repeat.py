@@ -27,7 +27,7 @@ def compared(path: Path, run: Run, folder: Path) -> str:
     for norm, tasks in before[kind].items():
         for task, then in tasks.items():
             one, other = 100 * then["mean"], 100 * now[kind][norm].get(task, NOTHING)["mean"]
-            spread = f"{stdev(100 * each[kind][norm][task]['mean'] for each in seeds):.2f}" if len(seeds) > 1 else "–"
+            spread = f"{stdev(100 * seed[kind][norm][task]['mean'] for seed in seeds):.2f}" if len(seeds) > 1 else "–"
             lines.append(f"{norm:8} {task:18} {one:7.2f} {other:7.2f} {other - one:+7.2f}   {spread}")
     return "\n".join(lines)
 
@@ -44,19 +44,19 @@ def check_comparable(path: Path) -> None:
 def other_seeds(path: Path, record: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     """The records beside it that differ in nothing but their seed."""
 
-    def but_for_the_seed(each: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in settings_in(each, path).items() if name != "seed"}
+    def but_for_the_seed(candidate: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in settings_in(candidate, path).items() if name != "seed"}
 
-    found = []
-    for each in sorted(path.parent.glob("*.json")):
+    candidates = []
+    for file in sorted(path.parent.glob("*.json")):
         with suppress(OSError, ValueError):  # what cannot be read is no seed
-            beside = read_json(each)
-            if each.resolve() != path.resolve() and isinstance(beside.get("config"), dict) and beside.get(kind):
-                check_figures(each, beside, kind)
-                found.append(beside)
+            beside = read_json(file)
+            if file.resolve() != path.resolve() and isinstance(beside.get("config"), dict) and beside.get(kind):
+                check_figures(file, beside, kind)
+                candidates.append(beside)
     return [
-        each
-        for each in found
-        if but_for_the_seed(each) == but_for_the_seed(record)
-        and all(record[kind][norm].keys() <= each[kind][norm].keys() for norm in record[kind])
+        candidate
+        for candidate in candidates
+        if but_for_the_seed(candidate) == but_for_the_seed(record)
+        and all(record[kind][norm].keys() <= candidate[kind][norm].keys() for norm in record[kind])
     ]

@@ -56,16 +56,16 @@ def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends
         waiting.put(run)
     workers = [context.Process(target=_worker, args=(waiting.get, results, folders, jobs, ends)) for _ in range(jobs)]
     with _held_back():
-        for each in workers:
-            each.start()
+        for worker in workers:
+            worker.start()
     if threading.current_thread() is threading.main_thread():  # who ends us ends them: they write their checkpoints
         before = signal.signal(signal.SIGTERM, lambda *_: _end(workers))
     try:
-        for each in workers:
-            each.join()
+        for worker in workers:
+            worker.join()
     except KeyboardInterrupt:  # the workers have heard it too, and write their checkpoints
-        for each in workers:
-            each.join()
+        for worker in workers:
+            worker.join()
         raise
     finally:
         if threading.current_thread() is threading.main_thread():
@@ -75,8 +75,8 @@ def _together(todo: Sequence[Run], results: Path, folders: Path, jobs: int, ends
 
 
 def _end(workers: Sequence[BaseProcess]) -> None:
-    for each in workers:
-        each.terminate()
+    for worker in workers:
+        worker.terminate()
 
 
 @contextmanager

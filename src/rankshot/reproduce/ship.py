@@ -19,11 +19,11 @@ FILES = (CLASSES, EVALUATION, ONE_SHOT)
 
 def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
     """Copy what a user needs, without what says where it was made. A network that was not measured is not shipped."""
-    for each in (CONFIG, WEIGHTS, *FILES):
-        if not (run / each).is_file():
-            how = {EVALUATION: "rankshot evaluate", ONE_SHOT: "python -m rankshot.reproduce.calibrate"}.get(each)
+    for file_name in (CONFIG, WEIGHTS, *FILES):
+        if not (run / file_name).is_file():
+            how = {EVALUATION: "rankshot evaluate", ONE_SHOT: "python -m rankshot.reproduce.calibrate"}.get(file_name)
             hint = f": {how} {run} first" if how else ""
-            raise FileNotFoundError(f"there is no {run / each}{hint}")
+            raise FileNotFoundError(f"there is no {run / file_name}{hint}")
     measured, kept = read_json(run / EVALUATION).get("update"), read_notes(run / WEIGHTS).get("update")
     if measured != kept:
         raise ValueError(
@@ -33,9 +33,9 @@ def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
         raise ValueError(f"{run / WEIGHTS} has {size:,} bytes: at most {MOST_BYTES:,} are shipped")
     if (folder / name).exists():  # an earlier network of this name
         shutil.rmtree(folder / name)
-    place = copy_pretrained(run, folder / name, FILES)
-    write_card(place, name)
-    return place
+    shipped = copy_pretrained(run, folder / name, FILES)
+    write_card(shipped, name)
+    return shipped
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ FAR = 3.0  # points from the published figure: further away needs a reason
 
 def presets(name: str, method: str) -> dict[str, str]:
     """label -> preset of every run of a system: its first, and others for so many shots or classes."""
-    return {f"{method}{each.removeprefix(name)}": each for each in presets_of(method) if each.startswith(name)}
+    return {f"{method}{preset.removeprefix(name)}": preset for preset in presets_of(method) if preset.startswith(name)}
 
 
 def labels(name: str, method: str) -> list[str]:
@@ -83,55 +83,55 @@ def row(results: Path, name: str, method: str, norm: str) -> list[float | None]:
     """A system's figure in every column, in percent; None where it has none."""
     cells: list[float | None] = []
     for task in COLUMNS[name]:
-        found = runs_of(results, name, label_for(name, method, task))
-        has_it = bool(found) and task in found[0]["test"][norm]
-        cells.append(means(found, norm, [task])[0] if has_it else None)
+        runs = runs_of(results, name, label_for(name, method, task))
+        has_it = bool(runs) and task in runs[0]["test"][norm]
+        cells.append(means(runs, norm, [task])[0] if has_it else None)
     return cells
 
 
 def runs_of(results: Path, name: str, label: str) -> list[Record]:
-    place = "paper" if label in METHODS else "systems"
-    return records(results, f"{name}/{place}/{label}/*")
+    folder = "paper" if label in METHODS else "systems"
+    return records(results, f"{name}/{folder}/{label}/*")
 
 
 def updates_told(results: Path, name: str, method: str) -> str:
     """How long each run of a system was, and how long its authors' is where that is known; whose rate fell to 0."""
-    told = []
+    lengths = []
     for label, preset in presets(name, method).items():
         asked = presets_of(method)[preset].get("updates")
         for config in (record["config"] for record in runs_of(results, name, label)):
             of = f" of {asked:,}" if asked else ""
             falls = ", at a rate that falls to 0" if config["schedule"] == "cosine" else ""
-            told.append(f"{config['updates']:,}{of} ({label}{falls})")
-    return "; ".join(told)
+            lengths.append(f"{config['updates']:,}{of} ({label}{falls})")
+    return "; ".join(lengths)
 
 
 def far_from_published(name: str, method: str, here: Sequence[float | None]) -> list[str]:
     """The figures that need a reason."""
     published = PUBLISHED[name].get(method, (None,) * len(here))
     return [
-        f"{TITLES[method]} by {found - expected:+.1f} ({column})"
-        for column, expected, found in zip(COLUMNS[name], published, here, strict=True)
-        if expected is not None and found is not None and abs(found - expected) > FAR
+        f"{TITLES[method]} by {measured - expected:+.1f} ({column})"
+        for column, expected, measured in zip(COLUMNS[name], published, here, strict=True)
+        if expected is not None and measured is not None and abs(measured - expected) > FAR
     ]
 
 
 def systems_table(results: Path, name: str, norm: str) -> str | None:
     """Every system: as published, and here; then what a reader must know about it."""
     rows = {method: row(results, name, method, norm) for method in TITLES}
-    there = {method: here for method, here in rows.items() if any(each is not None for each in here)}
-    if not there:
+    measured = {method: here for method, here in rows.items() if any(figure is not None for figure in here)}
+    if not measured:
         return None
     body = []
-    for method, here in there.items():
+    for method, here in measured.items():
         for label, cells in (("as published", PUBLISHED[name].get(method)), ("here", here)):
             if cells is not None:
-                told = ("–" if each is None else f"{each:.{DIGITS[name]}f}" for each in cells)
-                body.append([f"{TITLES[method]}, {label}", *told])
+                figures = ("–" if figure is None else f"{figure:.{DIGITS[name]}f}" for figure in cells)
+                body.append([f"{TITLES[method]}, {label}", *figures])
     notes = [f"Means in %, batch norm by {norm} statistics."]
-    for method in (each for each in FEWER if each in there):
+    for method in (candidate for candidate in FEWER if candidate in measured):
         notes.append(f"Updates of {TITLES[method]}, and its authors' where known: {updates_told(results, name, method)}.")
-    if far := [each for method, here in there.items() for each in far_from_published(name, method, here)]:
+    if far := [text for method, here in measured.items() for text in far_from_published(name, method, here)]:
         notes.append(f"More than {FAR:.0f} points from what is published: {', '.join(far)}.")
     if missing := [label for method in TITLES for label in labels(name, method) if not runs_of(results, name, label)]:
         notes.append(f"Still to be run: {', '.join(missing)}.")

@@ -28,26 +28,28 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def records(results: Path, pattern: str) -> list[Record]:
     """In the order of their names."""
-    found = {path: read_json(path) for path in sorted(results.glob(f"{pattern}.json"))}
-    for path, each in found.items():
-        if not {"config", "test", "curve"} <= each.keys():
+    by_path = {path: read_json(path) for path in sorted(results.glob(f"{pattern}.json"))}
+    for path, record in by_path.items():
+        if not {"config", "test", "curve"} <= record.keys():
             raise ValueError(f"{path} is no record of a run: it should hold 'config', 'test' and 'curve'")
-        check_figures(path, each, "test")
-        if UNMIRRORED in each:
-            check_figures(path, each, UNMIRRORED)
-        each["config"] = settings_in(each, path)
-    return list(found.values())
+        check_figures(path, record, "test")
+        if UNMIRRORED in record:
+            check_figures(path, record, UNMIRRORED)
+        record["config"] = settings_in(record, path)
+    return list(by_path.values())
 
 
 def seeds_of(results: Path, name: str, recipe: str, method: str) -> list[tuple[str, list[Record]]]:
     """What a row is called, and the records of its seeds; a second one without mirror images, where ours has some."""
-    found = records(results, f"{name}/{recipe}/{method}/*")
-    few = f" ({len(found)} seed{'s' * (len(found) > 1)})" if len(found) < len(SEEDS) else ""
-    mirrored = " with mirror images" if found and found[0]["config"].get("mirror") else ""
-    rows = [(f"{WHOSE[recipe]}{mirrored}{few}", found)]
-    if all(UNMIRRORED in each for each in found):
-        rows.append((f"{WHOSE[recipe]} without mirror images{few}", [{**each, "test": each[UNMIRRORED]} for each in found]))
-    return rows if found else []
+    runs = records(results, f"{name}/{recipe}/{method}/*")
+    few = f" ({len(runs)} seed{'s' * (len(runs) > 1)})" if len(runs) < len(SEEDS) else ""
+    mirrored = " with mirror images" if runs and runs[0]["config"].get("mirror") else ""
+    rows = [(f"{WHOSE[recipe]}{mirrored}{few}", runs)]
+    if all(UNMIRRORED in record for record in runs):
+        rows.append(
+            (f"{WHOSE[recipe]} without mirror images{few}", [{**record, "test": record[UNMIRRORED]} for record in runs])
+        )
+    return rows if runs else []
 
 
 def check_figures(path: Path, record: Record, kind: str) -> None:
@@ -55,32 +57,32 @@ def check_figures(path: Path, record: Record, kind: str) -> None:
     test = record[kind]
     if test is None and not record.get("questions"):
         return
-    found = [test.get(norm) for norm in NORMS] if isinstance(test, dict) else [None]
-    for tasks in found:
+    by_norm = [test.get(norm) for norm in NORMS] if isinstance(test, dict) else [None]
+    for tasks in by_norm:
         cells = list(tasks.values()) if isinstance(tasks, dict) else [None]
-        figures = [each.get(part) if isinstance(each, dict) else None for each in cells for part in ("mean", "interval")]
+        figures = [cell.get(part) if isinstance(cell, dict) else None for cell in cells for part in ("mean", "interval")]
         if not all(type(figure) is float and math.isfinite(figure) for figure in figures):
             raise ValueError(f"{path} is damaged: {kind!r} should hold a mean and an interval of every task, by both norms")
 
 
 def norm_of(results: Path, name: str) -> str | None:
     """The norm under which rows and curves do better on the validation classes; None where none of them has any."""
-    places = [f"{name}/{recipe}/*/*" for recipe in RECIPES] + [f"{name}/curves/*"]
-    kept = (each.get("validation") for place in places for each in records(results, place))
-    found = [each for each in kept if each and all(each.get(norm) for norm in NORMS)]
-    if not found:
+    patterns = [f"{name}/{recipe}/*/*" for recipe in RECIPES] + [f"{name}/curves/*"]
+    kept = (record.get("validation") for pattern in patterns for record in records(results, pattern))
+    validations = [validation for validation in kept if validation and all(validation.get(norm) for norm in NORMS)]
+    if not validations:
         return None
-    return max(NORMS, key=lambda norm: mean(list(each[norm].values())[-1]["mean"] for each in found))
+    return max(NORMS, key=lambda norm: mean(list(validation[norm].values())[-1]["mean"] for validation in validations))
 
 
-def means(found: Sequence[Record], norm: str, tasks: Sequence[str]) -> list[float]:
+def means(runs: Sequence[Record], norm: str, tasks: Sequence[str]) -> list[float]:
     """Over the seeds, in percent."""
-    for each in found:
-        if missing := [task for task in tasks if task not in each["test"][norm]]:
+    for record in runs:
+        if missing := [task for task in tasks if task not in record["test"][norm]]:
             raise ValueError(
-                f"the record of {each.get('name', 'a run')} has no figure of {missing[0]!r} by {norm} statistics"
+                f"the record of {record.get('name', 'a run')} has no figure of {missing[0]!r} by {norm} statistics"
             )
-    return [100 * mean(each["test"][norm][task]["mean"] for each in found) for task in tasks]
+    return [100 * mean(record["test"][norm][task]["mean"] for record in runs) for task in tasks]
 
 
 def main_table(results: Path, name: str, norm: str) -> str | None:
@@ -93,19 +95,21 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
         if method in PUBLISHED[name]:
             rows.append((f"{NAMES[method]}, as published", PUBLISHED[name][method]))
         for recipe in RECIPES:
-            for whose, found in seeds_of(results, name, recipe, method):
-                rows.append((f"{NAMES[method]}, here, {whose}", means(found, norm, tasks)))
-                seeds.add(len(found))
-                episodes.update(each["questions"]["episodes"] for each in found)
+            for whose, runs in seeds_of(results, name, recipe, method):
+                rows.append((f"{NAMES[method]}, here, {whose}", means(runs, norm, tasks)))
+                seeds.add(len(runs))
+                episodes.update(record["questions"]["episodes"] for record in runs)
     if not seeds:
         return None
     best = [
-        max(round(each, digits) for each in column if each is not None)
+        max(round(figure, digits) for figure in column if figure is not None)
         for column in zip(*(row for _, row in rows), strict=True)
     ]
-    body = [[label, *(_cell(each, digits, top) for each, top in zip(cells, best, strict=True))] for label, cells in rows]
-    told = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} a row, {_numbers(episodes)} episodes a task, "
-    return f"{markdown([NAMES[name], *tasks], body)}\n\nMeans in %: {told}batch norm by {norm} statistics."
+    body = [
+        [label, *(_cell(figure, digits, top) for figure, top in zip(cells, best, strict=True))] for label, cells in rows
+    ]
+    protocol = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} a row, {_numbers(episodes)} episodes a task, "
+    return f"{markdown([NAMES[name], *tasks], body)}\n\nMeans in %: {protocol}batch norm by {norm} statistics."
 
 
 def _cell(value: float | None, digits: int, best: float) -> str:
@@ -115,8 +119,8 @@ def _cell(value: float | None, digits: int, best: float) -> str:
     return f"**{text}**" if float(text) == best else text
 
 
-def _numbers(found: Iterable[int]) -> str:
-    return " or ".join(map(str, sorted(found)))
+def _numbers(numbers: Iterable[int]) -> str:
+    return " or ".join(map(str, sorted(numbers)))
 
 
 def spread_table(results: Path, name: str, norm: str) -> str | None:
@@ -124,13 +128,13 @@ def spread_table(results: Path, name: str, norm: str) -> str | None:
     tasks, body = COLUMNS[name], []
     for recipe in RECIPES:
         for method in METHODS:
-            for whose, found in seeds_of(results, name, recipe, method):
+            for whose, runs in seeds_of(results, name, recipe, method):
                 cells = []
                 for task in tasks:
-                    each = [100 * record["test"][norm][task]["mean"] for record in found]
-                    interval = 100 * mean(record["test"][norm][task]["interval"] for record in found)
-                    spread = f"{stdev(each):.2f}" if len(each) > 1 else "–"
-                    cells.append(f"{mean(each):.2f} ({spread}; ± {interval:.2f})")
+                    seed_means = [100 * record["test"][norm][task]["mean"] for record in runs]
+                    interval = 100 * mean(record["test"][norm][task]["interval"] for record in runs)
+                    spread = f"{stdev(seed_means):.2f}" if len(seed_means) > 1 else "–"
+                    cells.append(f"{mean(seed_means):.2f} ({spread}; ± {interval:.2f})")
                 body.append([f"{NAMES[method]}, {whose}", *cells])
     return markdown([NAMES[name], *tasks], body) if body else None
 
@@ -144,10 +148,10 @@ def alpha_table(results: Path, norm: str) -> str | None:
             (1, f"{name}/alpha/{method}-1/*", published),
             (10, f"{name}/paper/{method}/*", PUBLISHED[name][method]),
         ):
-            if found := records(results, pattern):
-                body.append([f"{NAMES[method]}, alpha {alpha}, as published", *(f"{each:.2f}" for each in figures)])
-                here = means(found, norm, tasks)
-                body.append([f"{NAMES[method]}, alpha {alpha}, here", *(f"{each:.2f}" for each in here)])
+            if runs := records(results, pattern):
+                body.append([f"{NAMES[method]}, alpha {alpha}, as published", *(f"{figure:.2f}" for figure in figures)])
+                here = means(runs, norm, tasks)
+                body.append([f"{NAMES[method]}, alpha {alpha}, here", *(f"{figure:.2f}" for figure in here)])
     return markdown([NAMES[name], *tasks], body) if body else None
 
 
@@ -155,11 +159,11 @@ def again_table(results: Path, name: str) -> str | None:
     """Rows that were made once more from their json, of all seeds: what they gave then, and now."""
     body = []
     for method in METHODS:
-        then, now = (records(results, f"{name}/{place}/{method}/*") for place in ("earlier", "paper"))
+        then, now = (records(results, f"{name}/{folder}/{method}/*") for folder in ("earlier", "paper"))
         for norm in NORMS if then and now else ():
-            first, second = (means(found, norm, COLUMNS[name]) for found in (then, now))
+            first, second = (means(runs, norm, COLUMNS[name]) for runs in (then, now))
             for task, one, other in zip(COLUMNS[name], first, second, strict=True):
-                spread = stdev(100 * each["test"][norm][task]["mean"] for each in then) if len(then) > 1 else math.nan
+                spread = stdev(100 * record["test"][norm][task]["mean"] for record in then) if len(then) > 1 else math.nan
                 figures = (f"{one:.2f}", f"{other:.2f}", f"{other - one:+.2f}", f"{2 * spread:.2f}")
                 body.append([f"{NAMES[method]}, {norm} statistics, {task}", *figures])
     return markdown([NAMES[name], "then", "now", "apart", "two seed deviations"], body) if body else None
@@ -167,35 +171,35 @@ def again_table(results: Path, name: str) -> str | None:
 
 def trials_table(results: Path, name: str) -> str:
     """Every trial, the best first: what differs from the defaults, and what it gave on the validation classes."""
-    found = records(results, f"trials/{name}/*")
-    if not found:
+    runs = records(results, f"trials/{name}/*")
+    if not runs:
         return "No trial yet."
     base = BENCHMARKS[name].base if name in BENCHMARKS else TrainConfig.of(data=name)
     usual = settings_of(base)
-    hidden = {"updates", "log_every", "checkpoint_every", *(each for each in usual if each.startswith("validat"))}
+    hidden = {"updates", "log_every", "checkpoint_every", *(setting for setting in usual if setting.startswith("validat"))}
     lines = []
-    for record in found:
+    for record in runs:
         usual = {**settings_of(base.changed(method=record["config"]["method"])), "method": base.method.name}
         last = max(record["curve"], key=lambda point: list(point.values())[-1]["mean"])
         tasks = [task for task in last if task != "update"]
-        told = [
-            f"{setting} {_told(value)}"
+        changes = [
+            f"{setting} {_shown(value)}"
             for setting, value in record["config"].items()
             if setting not in hidden and value != usual.get(setting)
         ]
         sizes = f"{record['config']['updates']:,}", f"{record['config']['validation_episodes']}"
-        lines.append((-last[tasks[-1]]["mean"], ", ".join(told), tasks, last, sizes))
+        lines.append((-last[tasks[-1]]["mean"], ", ".join(changes), tasks, last, sizes))
     tasks = lines[0][2]
     rows = [
-        [told or "–", *sizes, *(f"{100 * last[task]['mean']:.2f}" for task in tasks)]
-        for _, told, _, last, sizes in sorted(lines, key=lambda line: line[:2])
+        [changes or "–", *sizes, *(f"{100 * last[task]['mean']:.2f}" for task in tasks)]
+        for _, changes, _, last, sizes in sorted(lines, key=lambda line: line[:2])
     ]
     interval = 100 * mean(last[tasks[-1]]["interval"] for *_, last, _ in lines)
     table = markdown(["settings", "updates", "episodes", *tasks], rows)
     return f"{table}\n\nThe interval of the last column is about ± {interval:.2f}."
 
 
-def _told(value: object) -> str:
+def _shown(value: object) -> str:
     return value if isinstance(value, str) else " + ".join(value) if isinstance(value, list) else json.dumps(value)
 
 

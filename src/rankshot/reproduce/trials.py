@@ -165,12 +165,12 @@ def name_of(trial: Trial) -> str:
     >>> name_of({"method": "smooth-ap", "temperature": 0.01, "augment": ("flip", "crop")})
     'smooth-ap_temperature-0.01_augment-flip-crop'
     """
-    told = (
+    settings = (
         f"{FILED.get(key, key)}-{'-'.join(value) if isinstance(value, tuple) else value}"
         for key, value in trial.items()
         if key not in ("method", *BESIDE)
     )
-    return "_".join([trial["method"], *told])
+    return "_".join([trial["method"], *settings])
 
 
 def essence(settings: dict[str, Any]) -> str:

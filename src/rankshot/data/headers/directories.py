@@ -18,7 +18,7 @@ class Tag(NamedTuple):
 
     kind: int
     many: int
-    place: int
+    offset: int
 
 
 class Order(NamedTuple):
@@ -46,16 +46,16 @@ def start_of(content: bytes, order: Order) -> int:
     return numbers(order.end + ("Q" if order.big else "I"), content, 8 if order.big else 4)[0]
 
 
-def directory(content: bytes, place: int, order: Order) -> Directory:
+def directory(content: bytes, offset: int, order: Order) -> Directory:
     """What is there, checked: tags that cannot be read are left out, as Pillow does."""
-    if place >= len(content):
+    if offset >= len(content):
         raise Undecodable("its directory of tags is not within the file")
-    (count,) = numbers(order.end + ("Q" if order.big else "H"), content, place)
+    (count,) = numbers(order.end + ("Q" if order.big else "H"), content, offset)
     if count > MOST_TAGS:
         raise Undecodable(f"{count:,} tags are more than {MOST_TAGS:,}")
     width, inline = (20, 8) if order.big else (12, 4)
-    form, first = (order.end + ("HHQ" if order.big else "HHI")), place + (8 if order.big else 2)
-    found: dict[int, Tag] = {}
+    form, first = (order.end + ("HHQ" if order.big else "HHI")), offset + (8 if order.big else 2)
+    tags: dict[int, Tag] = {}
     total = values = 0
     for entry in range(first, min(first + count * width, len(content) - width + 1), width):
         tag, kind, many = numbers(form, content, entry)
@@ -65,21 +65,21 @@ def directory(content: bytes, place: int, order: Order) -> Directory:
             (where,) = numbers(order.end + ("Q" if order.big else "I"), content, where)
         if not size or where + size > len(content):
             continue
-        if tag in found:
+        if tag in tags:
             raise Undecodable(f"it has tag {tag} twice")
-        found[tag] = Tag(kind, many, where)
+        tags[tag] = Tag(kind, many, where)
         total += size
         values += 0 if kind in AS_THEY_ARE else many
     if total > len(content) + MOST_TAGS or values > MOST_VALUES:
         raise Undecodable("its tags tell of more than the file holds")
-    return Directory(found, total, values)
+    return Directory(tags, total, values)
 
 
 def value(content: bytes, tag: Tag | None, order: Order, usual: int) -> int:
     """The first value of a tag; `usual` where there is none, or no whole number."""
     if tag is None or tag.kind not in FORMS:
         return usual
-    return numbers(order.end + FORMS[tag.kind], content, tag.place)[0]
+    return numbers(order.end + FORMS[tag.kind], content, tag.offset)[0]
 
 
 def check_exif(content: bytes) -> None:

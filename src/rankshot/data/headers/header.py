@@ -27,9 +27,9 @@ class Header(NamedTuple):
     pixels: int
 
 
-def numbers(form: str, content: bytes, place: int) -> tuple[int, ...]:
+def numbers(form: str, content: bytes, offset: int) -> tuple[int, ...]:
     """Of a `struct`, at a place within the file."""
     try:
-        return struct.unpack_from(form, content, place)
+        return struct.unpack_from(form, content, offset)
     except struct.error:
         raise Undecodable("its header is cut short") from None

@@ -16,34 +16,34 @@ MOST_SCANS, MOST_SCANNED = 1000, 4 * 10**9  # each goes over all pixels, whateve
 def look(content: bytes, draft: tuple[int, int] | None) -> Header:
     frames: list[tuple[int, int]] = []  # marker, and where its content is
     exif: list[bytes] = []
-    place, junk = 2, 0
+    offset, junk = 2, 0
     for _ in range(MOST_SEGMENTS):
-        start = content.find(b"\xff", place)
-        junk += start - place
-        place = start + 1
-        while place < len(content) and content[place] == 0xFF:
-            place, junk = place + 1, junk + 1
-        if start < 0 or place >= len(content):
+        start = content.find(b"\xff", offset)
+        junk += start - offset
+        offset = start + 1
+        while offset < len(content) and content[offset] == 0xFF:
+            offset, junk = offset + 1, junk + 1
+        if start < 0 or offset >= len(content):
             raise Undecodable("a JPEG without a picture")
-        if junk > MOST_JUNK or place > MOST_BEFORE:
+        if junk > MOST_JUNK or offset > MOST_BEFORE:
             raise Undecodable(f"more than {MOST_BEFORE:,} bytes stand before its picture")
-        marker, place = content[place], place + 1
+        marker, offset = content[offset], offset + 1
         if marker in ALONE or not marker:
             continue
-        (length,) = numbers(">H", content, place)
+        (length,) = numbers(">H", content, offset)
         if marker == SCAN:
             break
         if marker in FRAMES:
-            frames.append((marker, place + 2))
-        if marker == APP1 and content.startswith(b"Exif\0\0", place + 2):
-            exif.append(content[place + 8 : place + length])
-        place += max(2, length)
+            frames.append((marker, offset + 2))
+        if marker == APP1 and content.startswith(b"Exif\0\0", offset + 2):
+            exif.append(content[offset + 8 : offset + length])
+        offset += max(2, length)
     else:
         raise Undecodable(f"more than {MOST_SEGMENTS:,} segments stand before its picture")
     if len(frames) != 1:
         raise Undecodable(f"a JPEG of {len(frames)} frames before its first scan")
     check_exif(b"".join(exif))
-    return _header(content, *frames[0], place, draft)
+    return _header(content, *frames[0], offset, draft)
 
 
 def _header(content: bytes, marker: int, frame: int, scan: int, draft: tuple[int, int] | None) -> Header:
@@ -63,5 +63,5 @@ def _header(content: bytes, marker: int, frame: int, scan: int, draft: tuple[int
     scale = 1
     if draft is not None:
         fits = min(width // draft[0], height // draft[1])
-        scale = next((each for each in (8, 4, 2) if fits >= each), 1)
+        scale = next((divisor for divisor in (8, 4, 2) if fits >= divisor), 1)
     return Header("JPEG", width, height, stored, extra, -(-width // scale) * -(-height // scale))

@@ -26,18 +26,18 @@ class Coding(NamedTuple):
 
 
 def look(content: bytes, draft: object) -> Header:
-    place = _stream(content)
-    right, bottom, left, top, wide, high, from_left, from_top, layers = numbers(">IIIIIIIIH", content, place + 8)
+    offset = _stream(content)
+    right, bottom, left, top, wide, high, from_left, from_top, layers = numbers(">IIIIIIIIH", content, offset + 8)
     width, height = right - left, bottom - top
     if width <= 0 or height <= 0 or not wide or not high or from_left > left or from_top > top or not 1 <= layers <= 4:
         raise Undecodable(f"a JPEG 2000 of {width}x{height} pixels in {layers} layers")
     if width * height > MOST_PIXELS or len(content) > MOST_BYTES:
         raise Undecodable(f"{width}x{height} pixels of JPEG 2000 in {len(content):,} bytes would take too long to decode")
-    is_deep = any(numbers("B", content, place + 42 + 3 * layer)[0] & 0x7F > 7 for layer in range(layers))
+    is_deep = any(numbers("B", content, offset + 42 + 3 * layer)[0] & 0x7F > 7 for layer in range(layers))
     tiles = -(-(right - from_left) // wide) * -(-(bottom - from_top) // high)
     wide, high = min(wide, width), min(high, height)
     extra = tiles * (layers + 1) * A_TILE + wide * high * layers * (6 if is_deep else 5) + len(content)
-    for coding in _codings(content, place + 4):
+    for coding in _codings(content, offset + 4):
         extra += layers * _structure(coding, wide, high)
     stored = 4 if layers > 1 else 2 if is_deep else 1
     return Header("JPEG2000", width, height, stored, extra, width * height)
@@ -45,51 +45,53 @@ def look(content: bytes, draft: object) -> Header:
 
 def _stream(content: bytes) -> int:
     """Where it begins: at once, or in the first box of its kind."""
-    place = 0
-    while not content.startswith(STREAM, place):
-        length, kind = numbers(">I", content, place)[0], content[place + 4 : place + 8]
+    offset = 0
+    while not content.startswith(STREAM, offset):
+        length, kind = numbers(">I", content, offset)[0], content[offset + 4 : offset + 8]
         head = 8
         if length == 1:
-            length, head = numbers(">Q", content, place + 8)[0], 16
-        place = place + head if kind == b"jp2c" else place + length
-        if length < head or (kind == b"jp2c" and not content.startswith(STREAM, place)):
+            length, head = numbers(">Q", content, offset + 8)[0], 16
+        offset = offset + head if kind == b"jp2c" else offset + length
+        if length < head or (kind == b"jp2c" and not content.startswith(STREAM, offset)):
             raise Undecodable("a JPEG 2000 without a picture")
-    return place
+    return offset
 
 
-def _codings(content: bytes, place: int) -> list[Coding]:
+def _codings(content: bytes, offset: int) -> list[Coding]:
     """All that it tells. Tiles that are coded in a way of their own are refused: none that people use has them."""
-    found: list[Coding] = []
+    codings: list[Coding] = []
     start = part = 0
-    place += numbers(">H", content, place)[0]
-    while place + 4 <= len(content) and content[place + 1] != END:
-        marker, length = content[place + 1], numbers(">H", content, place + 2)[0]
+    offset += numbers(">H", content, offset)[0]
+    while offset + 4 <= len(content) and content[offset + 1] != END:
+        marker, length = content[offset + 1], numbers(">H", content, offset + 2)[0]
         if marker == TILE:
-            start, part = place, numbers(">I", content, place + 6)[0]
+            start, part = offset, numbers(">I", content, offset + 6)[0]
         elif marker == DATA and start:
             if part < 14:  # up to the end of the file
                 break
-            place = start + part
+            offset = start + part
             continue
         elif marker not in (IN_TILES if start else USUAL):
             raise Undecodable(f"a JPEG 2000 with an unusual marker, {marker:#x}")
         elif marker == CODING:
-            found.append(
-                _coding(content, place + 9, numbers("B", content, place + 4)[0] & 1, numbers(">H", content, place + 6)[0])
+            codings.append(
+                _coding(
+                    content, offset + 9, numbers("B", content, offset + 4)[0] & 1, numbers(">H", content, offset + 6)[0]
+                )
             )
         elif marker == CODING_OF_ONE:
-            found.append(_coding(content, place + 6, numbers("B", content, place + 5)[0] & 1, 1))
-        place += 2 + max(2, length)
-    return found
+            codings.append(_coding(content, offset + 6, numbers("B", content, offset + 5)[0] & 1, 1))
+        offset += 2 + max(2, length)
+    return codings
 
 
-def _coding(content: bytes, place: int, has_precincts: int, qualities: int) -> Coding:
-    levels, across, down = numbers("BBB", content, place)
+def _coding(content: bytes, offset: int, has_precincts: int, qualities: int) -> Coding:
+    levels, across, down = numbers("BBB", content, offset)
     if levels > 32:
         raise Undecodable(f"a JPEG 2000 of {levels} levels")
     precincts = [(15, 15)] * (levels + 1)
     if has_precincts:
-        precincts = [(each & 15, each >> 4) for each in numbers(f"{levels + 1}B", content, place + 5)]
+        precincts = [(byte & 15, byte >> 4) for byte in numbers(f"{levels + 1}B", content, offset + 5)]
     return Coding((min(across, 8) + 2, min(down, 8) + 2), precincts, qualities)
 
 

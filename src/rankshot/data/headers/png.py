@@ -16,18 +16,18 @@ def look(content: bytes, draft: object) -> Header:
     if content[12:16] != b"IHDR":
         raise Undecodable("a PNG that does not begin with its header")
     width, height, bits, colour = numbers(">IIBB", content, 16)
-    place, chunks, beside, texts = 8, 0, 0, 0
+    offset, chunks, beside, texts = 8, 0, 0, 0
     while chunks < MOST_CHUNKS:
-        kind = content[place + 4 : place + 8]
+        kind = content[offset + 4 : offset + 8]
         if len(kind) < 4 or kind == b"IEND":
             break
-        if kind == b"IHDR" and place > 8:
+        if kind == b"IHDR" and offset > 8:
             raise Undecodable("a PNG of two headers")
-        length = int.from_bytes(content[place : place + 4], "big")
+        length = int.from_bytes(content[offset : offset + 4], "big")
         chunks += 1
         texts += kind in PACKED_TEXT
         beside += 0 if kind in PIXELS else length
-        place += 12 + length
+        offset += 12 + length
     else:
         raise Undecodable(f"it consists of more than {MOST_CHUNKS:,} chunks")
     extra = 5 * min(beside, len(content)) + A_TEXT * min(texts, MOST_PACKED_TEXTS) + A_CHUNK * chunks

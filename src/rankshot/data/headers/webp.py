@@ -35,13 +35,13 @@ def look(content: bytes, draft: object) -> Header:
 
 def _lossless(content: bytes) -> int:
     """How many bytes are packed that way, colours or transparency alone."""
-    found, place = 0, 12
+    packed, offset = 0, 12
     for _ in range(MOST_CHUNKS):
-        kind = content[place : place + 4]
+        kind = content[offset : offset + 4]
         if len(kind) < 4:
-            return found
-        length = int.from_bytes(content[place + 4 : place + 8], "little")
+            return packed
+        length = int.from_bytes(content[offset + 4 : offset + 8], "little")
         if kind in (b"VP8L", b"ALPH"):
-            found += min(length, len(content) - place)
-        place += 24 if kind == b"ANMF" else 8 + length + length % 2  # what is within a frame comes next
+            packed += min(length, len(content) - offset)
+        offset += 24 if kind == b"ANMF" else 8 + length + length % 2  # what is within a frame comes next
     raise Undecodable(f"it consists of more than {MOST_CHUNKS:,} chunks")
