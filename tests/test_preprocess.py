@@ -62,13 +62,13 @@ def test_there_and_back_as_json():
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"channels": 0}, "preprocess: channels should be a whole number from 1 to 16, got 0"),
-        ({"height": 16.0}, "preprocess: height should be a whole number from 1 to 2048, got 16.0"),
-        ({"width": 2049}, "preprocess: width should be a whole number"),
-        ({"fit": "squeeze"}, "preprocess: fit should be one of"),
+        ({"channels": 0}, "preprocess: channels must be a whole number from 1 to 16, got 0"),
+        ({"height": 16.0}, "preprocess: height must be a whole number from 1 to 2048, got 16.0"),
+        ({"width": 2049}, "preprocess: width must be a whole number"),
+        ({"fit": "squeeze"}, "preprocess: fit must be one of"),
         ({"mean": (0.5,)}, "preprocess: mean must have a number for each of 3 channels, or none"),
-        ({"deviation": (1.0, 1.0, 0.0)}, r"preprocess: deviation\[2\] should be a number from 1e-06"),
-        ({"mean": "abc"}, "preprocess: mean should be a list of numbers"),
+        ({"deviation": (1.0, 1.0, 0.0)}, r"preprocess: deviation\[2\] must be a number from 1e-06"),
+        ({"mean": "abc"}, "preprocess: mean must be a list of numbers"),
     ],
 )
 def test_what_no_network_wants(settings, told):
@@ -80,7 +80,7 @@ def test_what_no_network_wants(settings, told):
 
 
 def test_a_file_that_tells_more_or_less(tmp_path):
-    with pytest.raises(ValueError, match="file: fitt should be 'fit', got 'fitt'"):
+    with pytest.raises(ValueError, match="file: fitt must be 'fit', got 'fitt'"):
         checked({"channels": 3, "height": 84, "width": 84, "fitt": "pad"}, Preprocess, "file")
-    with pytest.raises(ValueError, match="file: width should be there, got nothing"):
+    with pytest.raises(ValueError, match="file: width must be there, got nothing"):
         checked({"channels": 3, "height": 84}, Preprocess, "file")

@@ -42,7 +42,7 @@ def test_another_file_cannot_take_a_name(registry):
 
 def test_settings_are_checked(registry):
     run_cell(registry, CELL.format(width=4), 1)
-    with pytest.raises(ValueError, match="thing mine: width should be a whole number, got 'x'"):
+    with pytest.raises(ValueError, match="thing mine: width must be a whole number, got 'x'"):
         registry.choose("mine", {"width": "x"})
     with pytest.raises(ValueError, match=r"thing 'mine' has no setting 'widht'.*did you mean 'width'"):
         registry.choose("mine", {"widht": 3})

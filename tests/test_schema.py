@@ -42,26 +42,26 @@ def test_what_fits(value, hint, wanted):
 @pytest.mark.parametrize(
     ("value", "hint", "told"),
     [
-        ([], Outer, "it should be an object, got []"),
-        ({}, Outer, "it: name should be there, got nothing"),
-        ({"may": True}, Total, "it: must should be there, got nothing"),
-        ({"must": 1, "may": 1}, Total, "it: may should be true or false, got 1"),
-        ({"name": "toolong"}, Outer, "it: name should be a text of at most 5 parts, got 'toolong'"),
+        ([], Outer, "it must be an object, got []"),
+        ({}, Outer, "it: name must be there, got nothing"),
+        ({"may": True}, Total, "it: must must be there, got nothing"),
+        ({"must": 1, "may": 1}, Total, "it: may must be true or false, got 1"),
+        ({"name": "toolong"}, Outer, "it: name must be a text of at most 5 parts, got 'toolong'"),
         (
             {"name": "x", "inner": {"sides": [0, 1]}},
             Outer,
-            "it: inner.sides[0] should be a whole number from 1 to 9, got 0",
+            "it: inner.sides[0] must be a whole number from 1 to 9, got 0",
         ),
-        ({"name": "x", "inner": {"sides": [1]}}, Outer, "it: inner.sides should be a list of 2 values, got [1]"),
-        ({"name": "x", "inner": {"sides": "ab"}}, Outer, "it: inner.sides should be a list of 2 values, got 'ab'"),
-        ({"name": "x", "kind": "c"}, Outer, 'it: kind should be one of "a", "b" or null, got \'c\''),
-        ({"name": "x", "counts": {"a b": [1, True]}}, Outer, "it: counts.'a b'[1] should be a whole number, got True"),
-        (True, int, "it should be a whole number, got True"),
-        (1, bool, "it should be true or false, got 1"),
-        (1.0, int, "it should be a whole number, got 1.0"),
-        (float("nan"), Annotated[float, Between(0, 1)], "it should be a number from 0 to 1, got nan"),
-        (10**400, float, "it should be a number, got 1000"),
-        ("x" * 100, int, "it should be a whole number, got '" + "x" * 59 + "…"),
+        ({"name": "x", "inner": {"sides": [1]}}, Outer, "it: inner.sides must be a list of 2 values, got [1]"),
+        ({"name": "x", "inner": {"sides": "ab"}}, Outer, "it: inner.sides must be a list of 2 values, got 'ab'"),
+        ({"name": "x", "kind": "c"}, Outer, 'it: kind must be one of "a", "b" or null, got \'c\''),
+        ({"name": "x", "counts": {"a b": [1, True]}}, Outer, "it: counts.'a b'[1] must be a whole number, got True"),
+        (True, int, "it must be a whole number, got True"),
+        (1, bool, "it must be true or false, got 1"),
+        (1.0, int, "it must be a whole number, got 1.0"),
+        (float("nan"), Annotated[float, Between(0, 1)], "it must be a number from 0 to 1, got nan"),
+        (10**400, float, "it must be a number, got 1000"),
+        ("x" * 100, int, "it must be a whole number, got '" + "x" * 59 + "…"),
     ],
 )
 def test_what_does_not_fit(value, hint, told):
@@ -88,7 +88,7 @@ def test_what_is_no_json(content, told):
 
 def test_a_file_is_named(tmp_path):
     (tmp_path / "a.json").write_text('{"must": "x"}')
-    with pytest.raises(ValueError, match=r"a\.json: must should be a whole number, got 'x'"):
+    with pytest.raises(ValueError, match=r"a\.json: must must be a whole number, got 'x'"):
         read_json(tmp_path / "a.json", Total)
     with pytest.raises(OSError, match="is larger than 3 bytes"):
         read_json(tmp_path / "a.json", Total, most=3)

@@ -8,7 +8,7 @@
 {'name': 'cat', 'sides': [84, 84]}
 >>> checked({"name": "cat", "sides": [84, "wide"]}, Picture, "cat.json")
 Traceback (most recent call last):
-ValueError: cat.json: sides[1] should be a whole number from 1 to 2048, got 'wide'
+ValueError: cat.json: sides[1] must be a whole number from 1 to 2048, got 'wide'
 """
 
 from __future__ import annotations

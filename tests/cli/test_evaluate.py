@@ -74,7 +74,7 @@ def test_weights_cut_short_or_of_another_model(folder, tmp_path, capsys):
     (other / "model.safetensors").write_bytes(weights)
     assert main(["evaluate", str(other)]) == 1
     assert (
-        "model.safetensors is of another model: '0.0.weight' should be (4, 1, 3, 3), got (8, 1, 3, 3)"
+        "model.safetensors is of another model: '0.0.weight' must be (4, 1, 3, 3), got (8, 1, 3, 3)"
         in capsys.readouterr().err
     )
     (other / "model.safetensors").write_bytes(weights[:-7])

@@ -127,7 +127,7 @@ def test_tables_from_damaged_records(change, complaint, tmp_path, capsys):
         ({"name": "/escape"}, "leads elsewhere"),
         ({"questions": {"foo": 1}}, "'questions' should hold"),
         ({"questions": "x"}, "'questions' should hold"),
-        ({"questions": {"ways": 5, "shots": [1], "episodes": 9, "seed": 0}}, "should be lists of numbers"),
+        ({"questions": {"ways": 5, "shots": [1], "episodes": 9, "seed": 0}}, "must be lists of numbers"),
         ({"test": {"running": 3}}, "is damaged: 'test' should hold a mean and an interval of every task"),
         ({"test": {norm: {"1-shot 5-way": {}} for norm in ("running", "batch")}}, "is damaged: 'test'"),
         ({"test": None, "validation": None}, "holds no result to compare with"),

@@ -208,7 +208,7 @@ def test_without_a_standard_output(rankshot, tmp_path):
 
 def test_more_than_there_is_memory(capsys, tmp_path):
     assert main(["train", "--run", str(tmp_path / "run"), *TINY, "--filters", "100000000000"]) == 1
-    assert "filters should be a whole number from 1 to 2048, got 100000000000" in capsys.readouterr().err
+    assert "filters must be a whole number from 1 to 2048, got 100000000000" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_written(capsys, tmp_path):

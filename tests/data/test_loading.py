@@ -100,7 +100,7 @@ def test_a_path_is_its_own_source(tmp_path):
 
 @pytest.mark.parametrize("size", [0, -5, 100_000])
 def test_sizes(tmp_path, size):
-    with pytest.raises(ValueError, match=f"height should be a whole number from 1 to 2048, got {size}"):
+    with pytest.raises(ValueError, match=f"height must be a whole number from 1 to 2048, got {size}"):
         data.prepared(str(class_folders(tmp_path / "mine")), tmp_path / "root", size=size)
 
 

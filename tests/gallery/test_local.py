@@ -302,5 +302,5 @@ def test_bad_folders(tmp_path):
     with pytest.raises(FileExistsError, match="exists already and is not empty"):
         LocalStore.create(tmp_path, 8, {})
     for dimensions in (0, 2**17, 2**63, "8"):
-        with pytest.raises(ValueError, match="dimensions of a gallery should be a whole number from 1 to 65,536"):
+        with pytest.raises(ValueError, match="dimensions of a gallery must be a whole number from 1 to 65,536"):
             LocalStore.create(tmp_path / "new", dimensions, {})

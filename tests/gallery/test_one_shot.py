@@ -56,5 +56,5 @@ def test_shipped_weights_have_theirs(name):
 def test_damaged(tmp_path):
     assert read(tmp_path) is None
     (tmp_path / ONE_SHOT).write_text(json.dumps({"rates": []}))
-    with pytest.raises(ValueError, match="thresholds should be there, got nothing"):
+    with pytest.raises(ValueError, match="thresholds must be there, got nothing"):
         read(tmp_path)

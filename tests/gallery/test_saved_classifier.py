@@ -90,7 +90,7 @@ def test_what_cannot_be_opened(tmp_path):
     whole = json.loads((place / "classifier.json").read_text())
     for change in ({"names": ["one"]}, {"labels": "O"}, {"classes": ["a"]}, {"settings": None}):
         (place / "classifier.json").write_text(json.dumps({**whole, **change}))
-        with pytest.raises(ValueError, match=r"kept is damaged|classifier.json: .* should be"):
+        with pytest.raises(ValueError, match=r"kept is damaged|classifier.json: .* must be"):
             FewShotClassifier.from_pretrained(place)
     (place / "classifier.json").write_text(json.dumps(whole))
     content = (place / "examples.safetensors").read_bytes()

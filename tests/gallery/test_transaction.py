@@ -28,8 +28,8 @@ from rankshot.gallery.transaction import checksum_of
         ("UPDATE state SET change = 'x'", "where there should be numbers there is"),
         ("UPDATE state SET rows = -1", "where there should be numbers there is"),
         ("UPDATE blocks SET rows = x'00'", "where there should be numbers there is"),
-        ("UPDATE state SET dimensions = 9223372036854775807", "should be a whole number from 1 to 65,536"),
-        ("UPDATE state SET about = '[1]'", "should be an object"),
+        ("UPDATE state SET dimensions = 9223372036854775807", "must be a whole number from 1 to 65,536"),
+        ("UPDATE state SET about = '[1]'", "must be an object"),
         ("UPDATE items SET source = '[1, 2]', row = row", "is damaged"),
     ],
 )

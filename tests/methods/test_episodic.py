@@ -37,7 +37,7 @@ def test_split_and_cross_entropy():
         (
             "baseline++",
             {"passes": 0},
-            "passes of a network .* should be a whole number from 1 to 16,384, got 0",
+            "passes of a network .* must be a whole number from 1 to 16,384, got 0",
         ),
         ("baseline++", {"passes": 10001}, "passes must be a whole number from 1 to 10,000, got 10001"),
         ("meta-lstm", {"steps": 0}, "steps must be a whole number from 1 to 1,000, got 0"),

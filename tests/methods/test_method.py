@@ -71,13 +71,13 @@ def test_settings_are_typed():
     }  # fmt: skip
     for name, value, complaint in (
         ("shots", 3, "method 'prototypical' has no setting 'shots': did you mean 'shot'?"),
-        ("shot", "many", "method prototypical: shot should be a whole number, got 'many'"),
-        ("scale", True, "method prototypical: scale should be a number, got True"),
+        ("shot", "many", "method prototypical: shot must be a whole number, got 'many'"),
+        ("scale", True, "method prototypical: scale must be a number, got True"),
     ):
         with pytest.raises(ValueError) as caught:
             METHODS.choose("prototypical", {name: value})
         assert str(caught.value) == complaint
-    with pytest.raises(ValueError, match="memory: shared should be true or false, got 'perhaps'"):
+    with pytest.raises(ValueError, match="memory: shared must be true or false, got 'perhaps'"):
         METHODS.choose("memory", {"shared": "perhaps"})
     with pytest.raises(ValueError, match="nearest' has no setting 'zzz': there is none"):
         METHODS.choose("nearest", {"zzz": 1})

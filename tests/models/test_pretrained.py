@@ -54,8 +54,8 @@ def test_cut_short(folder, keep):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"filters": 5}, r"is of another model: '0.0.weight' should be \(5, 3, 3, 3\), got \(4, 3, 3, 3\)"),
-        ({"in_channels": 1}, r"is of another model: '0.0.weight' should be \(4, 1, 3, 3\), got \(4, 3, 3, 3\)"),
+        ({"filters": 5}, r"is of another model: '0.0.weight' must be \(5, 3, 3, 3\), got \(4, 3, 3, 3\)"),
+        ({"in_channels": 1}, r"is of another model: '0.0.weight' must be \(4, 1, 3, 3\), got \(4, 3, 3, 3\)"),
     ],
 )
 def test_of_another_model(folder, other, message):
@@ -77,14 +77,14 @@ def test_of_another_kind_of_model(folder):
     ("text", "message"),
     [
         ("{", "is not JSON"),
-        ("[1]", "should be an object, got"),
+        ("[1]", "must be an object, got"),
         ('{"model": {"name": "conv5"}}', "holds a network 'conv5', and there is 'conv4'.*--load FILE"),
-        ('{"model": {"name": ["a"]}}', r"model\.name should be a text"),
-        ('{"model": 5}', "model should be an object, got 5"),
+        ('{"model": {"name": ["a"]}}', r"model\.name must be a text"),
+        ('{"model": 5}', "model must be an object, got 5"),
         ("{}", "does not tell what network it is about"),
         (
             '{"model": {"name": "conv4", "filters": -4}}',
-            "filters of a network 'conv4' should be a whole number from 1 to 2048",
+            "filters of a network 'conv4' must be a whole number from 1 to 2048",
         ),
     ],
 )

@@ -64,7 +64,7 @@ def test_what_earlier_versions_told_of_images(tmp_path):
     (place / "config.json").write_text(json.dumps({**config, "images": {"shape": [1, 20, 24], "invert": True}}))
     assert preprocess_in(place) == Preprocess(1, 20, 24, invert=True)
     (place / "config.json").write_text(json.dumps({**config, "images": {"shape": [1, 20, 2400]}}))
-    with pytest.raises(ValueError, match=r"config.json: preprocess: width should be a whole number from 1 to 2048"):
+    with pytest.raises(ValueError, match=r"config.json: preprocess: width must be a whole number from 1 to 2048"):
         preprocess_in(place)
 
 

@@ -156,7 +156,7 @@ def test_only_other_seeds_are_compared(done, tmp_path):
     ("content", "message"),
     [
         ("{}", "no record of a run"),
-        ("[]", "should be an object"),
+        ("[]", "must be an object"),
         ("x", "JSON"),
         ('{"config": {"noise": 0.1}}', "has no setting 'noise'"),
     ],

@@ -326,7 +326,7 @@ def test_a_checkpoint_of_another_model(tmp_path):
     train(small(updates=2, filters=4), tmp_path / "other")
     os.replace(tmp_path / "other" / "state.safetensors", tmp_path / "run" / "state.safetensors")
     with pytest.raises(
-        ValueError, match=r"state.safetensors is of another model: 'model.0.0.weight' should be \(8, 1, 3, 3\)"
+        ValueError, match=r"state.safetensors is of another model: 'model.0.0.weight' must be \(8, 1, 3, 3\)"
     ):
         train(small(updates=4), tmp_path / "run", resume=True)
 

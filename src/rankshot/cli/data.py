@@ -48,9 +48,9 @@ class Prepare:
     load: Files = ()
 
     def run(self) -> None:
-        with counting(Path(self.name).name) as told:
+        with counting(Path(self.name).name) as progress:
             folder = data.prepared(
-                self.name, self.root, sources=self.source, strict=self.strict, told=told, **self._options()
+                self.name, self.root, sources=self.source, strict=self.strict, progress=progress, **self._options()
             )
         say(folder, *told_of(store.read_manifest(folder)))
         name = shlex.quote(folder.name if self._options() else self.name)

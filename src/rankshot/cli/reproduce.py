@@ -89,8 +89,8 @@ def main(arguments: Sequence[str]) -> int:
                 say(f"{'done' if result_of(run, options.results) else '    '}  {run.name}")
             return code
         for name in names:
-            with counting(name) as told:
-                prepared(name, options.root, told=told)
+            with counting(name) as progress:
+                prepared(name, options.root, progress=progress)
         left = run_all(runs, options.results, options.runs, jobs=options.jobs, seconds=options.seconds)
         say(f"{len(runs) - len(left)} of {len(runs)} runs are done" + (f"; next: {left[0].name}" if left else ""))
         code = code or int(bool(left) and options.seconds is None)
@@ -122,8 +122,8 @@ def run_again(options: Options) -> int:
     assert options.again is not None
     run = placed(run_in(options.again), options)
     check_comparable(options.again)
-    with counting(run.config.data.name) as told:
-        prepared(run.config.data.name, options.root, told=told)
+    with counting(run.config.data.name) as progress:
+        prepared(run.config.data.name, options.root, progress=progress)
     folder = next(path for n in count(1) if not (path := options.runs / "again" / f"{run.name}-{n}" / "results").exists())
     say(f"in {folder.parent}; stopped, it goes on there when this is called again")
     say(*compared(options.again, run, folder.parent).split("\n"))

@@ -97,7 +97,7 @@ def prepared(
     *,
     sources: Sequence[Path] = (),
     strict: bool = False,
-    told: Progress | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Path:
     """The folder of a prepared data set; prepared now, where it is not there, from `sources` or what can be found."""
@@ -117,7 +117,7 @@ def prepared(
     elif Path(name).exists():
         if root.resolve().is_relative_to(Path(name).resolve()):
             raise ValueError(f"prepared data cannot lie within its source: {root} is inside {name}")
-        return _own(Path(name), root, options, strict=strict, progress=told)
+        return _own(Path(name), root, options, strict=strict, progress=progress)
     else:
         known = ", ".join(map(repr, (*NAMES, *DATA_SETS)))
         lost = "; if it was made of a folder of yours, name that: --data FOLDER" if PREPARED.search(name) else ""
@@ -126,7 +126,7 @@ def prepared(
             f"{root}{lost}"
         )
     if not target.is_dir():
-        _prepare(make(), target, strict=strict, progress=told)
+        _prepare(make(), target, strict=strict, progress=progress)
     return _whole(target, strict=strict)
 
 

@@ -101,7 +101,7 @@ def opened(folder: str | Path, network: nn.Module | None = None) -> Saved:
     description: About = read_json(path / CLASSIFIER, About)
     settings, fingerprint = dict(description["settings"]), description["network"]
     if settings.keys() != SETTINGS:
-        raise ValueError(f"{path} is damaged: its settings should be {', '.join(sorted(SETTINGS))}")
+        raise ValueError(f"{path} is damaged: its settings must be {', '.join(sorted(SETTINGS))}")
     if (recorded := description.get("sha256")) is None:
         log.info("%s has no checksum: it was not written by this version of rankshot", path / CLASSIFIER)
     elif recorded != _checksum(description):

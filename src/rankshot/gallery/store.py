@@ -152,7 +152,7 @@ def decoded(note: str | bytes) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as error:
         raise Damaged(f"the metadata of an image are damaged: {error}") from None
     if not isinstance(metadata, dict):
-        raise Damaged(f"the metadata of an image are damaged: they should be an object, got {str(metadata)[:60]}")
+        raise Damaged(f"the metadata of an image are damaged: they must be an object, got {str(metadata)[:60]}")
     return metadata
 
 

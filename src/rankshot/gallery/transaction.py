@@ -122,7 +122,7 @@ class Transaction:
     def source(self, origin: Any) -> Source | None:
         where = f"{self._folder / DATABASE}: the source of an image"
         if not isinstance(origin, str | None):
-            raise Damaged(f"{where} is damaged: it should be a text")
+            raise Damaged(f"{where} is damaged: it must be a text")
         return None if origin is None else Source(*parsed(origin, Digest, where))
 
     def insert(

@@ -148,6 +148,6 @@ def check_fits(live: Mapping[str, Tensor], stored: Mapping[str, Tensor], source:
     for name, tensor in live.items():
         if stored[name].shape != tensor.shape:
             expected, got = tuple(tensor.shape), tuple(stored[name].shape)
-            raise ValueError(f"{source} is of another model: {name!r} should be {expected}, got {got}")
+            raise ValueError(f"{source} is of another model: {name!r} must be {expected}, got {got}")
         if stored[name].is_complex() or not bool(stored[name].isfinite().all()):
             raise ValueError(f"{source} is damaged: {name!r} holds values that are no finite numbers")

@@ -167,7 +167,7 @@ def run_in(path: Path) -> Run:
     if asked is not None and (not isinstance(asked, dict) or asked.keys() != {field.name for field in fields(Questions)}):
         raise ValueError(f"{path} is no record of a run: 'questions' should hold {asdict(Questions())}")
     if asked is not None and not all(_whole_numbers(asked[name]) for name in ("ways", "shots")):
-        raise ValueError(f"{path} is no record of a run: 'ways' and 'shots' of its questions should be lists of numbers")
+        raise ValueError(f"{path} is no record of a run: 'ways' and 'shots' of its questions must be lists of numbers")
     as_tuples: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in (asked or {}).items()
     }

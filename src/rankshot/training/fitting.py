@@ -92,9 +92,9 @@ def with_images_ready(config: TrainConfig, wanted: Preprocess | None, whose: str
             whose, wanted = "--size", of_size(wanted, size)
         return config.changed(data=made_ready(where.name, where.root, wanted, whose, tell))
     options: dict[str, Any] = {} if size is None else {"size": size}
-    with counting(Path(where.name).name) as told:
-        place = prepared(where.name, where.root, told=told, **options if is_name(where.name) else {})
-    return config.changed(data=place.name) if options and is_name(where.name) else config
+    with counting(Path(where.name).name) as progress:
+        folder = prepared(where.name, where.root, progress=progress, **options if is_name(where.name) else {})
+    return config.changed(data=folder.name) if options and is_name(where.name) else config
 
 
 def of_size(wanted: Preprocess | None, size: int | None) -> Preprocess | None:
@@ -109,11 +109,11 @@ def made_ready(name: str, root: str | None, wanted: Preprocess | None, whose: st
     wanted   how the network wants its pictures; None: as is usual
     """
     options = {} if wanted is None else options_for(wanted)
-    with counting(Path(name).name) as told:
-        place = prepared(name, root, told=told, **options)
+    with counting(Path(name).name) as progress:
+        folder = prepared(name, root, progress=progress, **options)
     if options:
-        tell(f"images are made ready as {whose} wants them, {wanted}: {place}")
-    return place.name
+        tell(f"images are made ready as {whose} wants them, {wanted}: {folder}")
+    return folder.name
 
 
 def options_for(wanted: Preprocess) -> dict[str, Any]:
