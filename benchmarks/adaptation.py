@@ -29,7 +29,7 @@ from .tables import FOLDER
 SEED, ROUNDS = 0, 5
 IMAGES, PER_CLASS = 2000, 20
 # preset of MAML, channels, width
-TASKS = {
+TASKS: dict[str, dict[str, tuple[str | None, int, int]]] = {
     "cpu": {"glyphs": (None, 1, 28)},
     "cuda": {
         "mini-imagenet": ("mini-imagenet", 3, 84),
@@ -54,14 +54,14 @@ def as_torch_derives(
     return nn.functional.relu(nn.functional.max_pool2d(normal, 2)), (mean, variance)
 
 
-def update_by(block: Block, preset: str | None, channels: int, width: int) -> Callable[[], object]:
+def update_by(block: Block, preset: str | None, channels: int, width: int) -> Callable[[], float]:
     """An update of MAML on images of noise, recorded as it is in training; call it to run it once more."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     settings = settings_for("maml", preset)
     filters = int(settings.get("filters", 64))
     torch.manual_seed(SEED)
     embedder = build({"name": "conv4", "in_channels": channels, "filters": filters}, Preprocess(channels, width, width))
-    context = Context(int(embedder.embedding_dim), IMAGES // PER_CLASS, settings["batch_classes"], settings["batch_size"])
+    context = Context(int(embedder.embedding_dim), IMAGES // PER_CLASS, settings["batch_classes"], settings["batch_size"])  # type: ignore[arg-type]
     own = {name: value for name, value in settings.items() if name in METHODS["maml"].types}
     method = make_method(METHODS.choose("maml", own), context).to(device)
     model = method.network(embedder).to(device)
@@ -69,11 +69,11 @@ def update_by(block: Block, preset: str | None, channels: int, width: int) -> Ca
     labels = torch.arange(IMAGES, device=device) // PER_CLASS
     optimiser = make_optimiser(OptimiserConfig(), model, method, 1e-3, device)
     batch = method.sampler(labels, SEED).draw(0), torch.zeros(context.batch_size, RANDOM_NUMBERS, device=device)
-    step: Step | GraphedStep = Step(model, method, optimiser, images, labels, ())
+    eager = Step(model, method, optimiser, images, labels, ())
     conv4_as_function.block = block
     with repeatable():
-        if device.type == "cuda":
-            step = GraphedStep(step, live_tensors(model, method, optimiser), *batch)
+        recorded = GraphedStep(eager, live_tensors(model, method, optimiser), *batch) if device.type == "cuda" else None
+    step = recorded or eager
 
     def run() -> float:
         conv4_as_function.block = block

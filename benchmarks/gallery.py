@@ -45,7 +45,7 @@ def embedding(folder: Path) -> dict[str, Any]:
     ready = torch.rand(IMAGES, *embedder.preprocess.shape)
 
     def bare() -> None:
-        for chunk in ready.split(64):
+        for chunk in ready.split(64):  # type: ignore[no-untyped-call]
             embed(embedder.network, chunk)
 
     seconds = interleaved({"bare": bare, "files": lambda: embedder(paths)}, ROUNDS)

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy
@@ -19,7 +19,7 @@ from rankshot.hardware import commit, hardware
 TURN = 0.05  # seconds; a contender that is faster runs several times in a turn
 
 
-def interleaved(contenders: dict[str, Callable[[], object]], rounds: int, turn: float = TURN) -> dict[str, float]:
+def interleaved(contenders: Mapping[str, Callable[[], object]], rounds: int, turn: float = TURN) -> dict[str, float]:
     """Median seconds a run of each. The contenders take turns, so that a noisy machine is noisy for all."""
     for run in contenders.values():
         run()  # warm

@@ -26,7 +26,7 @@ def main() -> None:
         "data": protocol.data,
         "split": protocol.split,
         "episodes": protocol.episodes,
-        "norm": protocol.norm,
+        "norm": protocol.batch_norm,
         "configs": {name: read_json(folder / "config.json") for name, folder in folders.items()},
         "training_seconds": {
             name: max(line["seconds"] for line in read_metrics(folder) if "seconds" in line)

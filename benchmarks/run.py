@@ -33,7 +33,7 @@ def inference(regime: str, size: int = 128) -> dict[str, float]:
     arrays = scores.numpy(), relevance.numpy(), valid.numpy()
     cells = int((relevance.sum(-1) * (valid & ~relevance).sum(-1)).sum())
 
-    slow = textbook.loss_augmented_ranking(*(np.float64(arrays[0]), *arrays[1:]))
+    slow = textbook.loss_augmented_ranking(arrays[0].astype(np.float64), *arrays[1:])
     fast = ranking.loss_augmented_ranking(scores.double(), relevance, valid).numpy()
     assert (slow == fast).all(), "the baseline and rankshot disagree"
 
@@ -61,7 +61,7 @@ def step_of(loss: Callable[..., torch.Tensor], size: int, regime: str) -> Callab
 
     def step() -> None:
         embeddings.grad = None
-        loss(embeddings, labels).backward()
+        loss(embeddings, labels).backward()  # type: ignore[no-untyped-call]
 
     return step
 
@@ -116,8 +116,11 @@ def memory(regime: str, size: int) -> dict[str, float]:
 def sorting(width: int) -> dict[str, float]:
     """Why rows are sorted the way they are."""
     scores = torch.randn(128, width, generator=torch.Generator().manual_seed(SEED))
-    torch_way = {"torch": lambda: scores.sort(dim=-1, descending=True, stable=True), "packed": lambda: sort_rows(scores)}
-    seconds = interleaved(torch_way, rounds=31)
+    ways: dict[str, Callable[[], object]] = {
+        "torch": lambda: scores.sort(dim=-1, descending=True, stable=True),
+        "packed": lambda: sort_rows(scores),
+    }
+    seconds = interleaved(ways, rounds=31)
     return {
         "width": width,
         "torch_ms": seconds["torch"] * 1e3,

@@ -10,7 +10,6 @@ import statistics
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from rankshot.reproduce.plan import BENCHMARKS, METHODS
@@ -41,9 +40,9 @@ def main() -> None:
         rates: dict[str, list[float]] = {method: [] for method in METHODS}
         for _ in range(ROUNDS):  # in turns, so that a noisy machine is noisy for all
             for method, config in configs.items():
-                rates[method].append(UPDATES / seconds_of(replace(config, updates=UPDATES))[1])
+                rates[method].append(UPDATES / seconds_of(config.changed(updates=UPDATES))[1])
         results[name] = {
-            "whole_run": {"updates": whole.updates, "seconds": seconds, "training_seconds": training},
+            "whole_run": {"updates": whole.run.updates, "seconds": seconds, "training_seconds": training},
             "updates_per_second": {method: statistics.median(rounds) for method, rounds in rates.items()},
             "all": rates,
         }

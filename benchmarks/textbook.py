@@ -5,10 +5,17 @@ of either side. Ranking the k-th relevant item below n irrelevant ones adds its 
 way into each state is kept and followed back. O(P N) cells a query, a constant number of NumPy operations a cell.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 
-def loss_augmented_ranking(scores, relevance, valid, epsilon=1.0):
+def loss_augmented_ranking(scores: Array, relevance: Array, valid: Array, epsilon: float = 1.0) -> Array:
     """(Q, G) arrays -> (Q, G) int64: opponents above in the ranking that maximises F + epsilon * (1 - AP)."""
     above = np.zeros(scores.shape, dtype=np.int64)
     for query in range(len(scores)):
@@ -23,7 +30,7 @@ def loss_augmented_ranking(scores, relevance, valid, epsilon=1.0):
     return above
 
 
-def _best_interleaving(s, t, epsilon):
+def _best_interleaving(s: Array, t: Array, epsilon: float) -> Array:
     """Sorted scores of the two sides -> irrelevant items above each relevant one."""
     P, N = len(s), len(t)
     best = np.zeros((P + 1, N + 1))  # best[k, n]: k relevant items placed, the k-th with at most n irrelevant ones above

@@ -9,8 +9,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -20,8 +19,8 @@ from rankshot.data import ClassBatchSampler
 from rankshot.fewshot import evaluation
 from rankshot.losses import RankingLoss
 from rankshot.models import Conv4
-from rankshot.training import TrainConfig, train
-from rankshot.training.loop import on_device
+from rankshot.training import Callback, TrainConfig, train
+from rankshot.training.assembly import on_device
 
 from .measure import circumstances
 from .tables import FOLDER
@@ -49,11 +48,11 @@ def bare_step(config: TrainConfig) -> Callable[[], None]:
     return step
 
 
-class Turns:
+class Turns(Callback):
     """Told by `train` whenever it logs: then the bare step has its turn, of as many updates."""
 
     def __init__(self, step: Callable[[], None]) -> None:
-        self.step, self.update = step, 0
+        self.step, self.update, self.left = step, 0, 0.0
         self.updates, self.seconds = 0, {"bare": 0.0, "loop": 0.0}
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
@@ -66,12 +65,6 @@ class Turns:
             self.seconds["bare"] += end - start
             self.updates += update - self.update
         self.update, self.left = update, end
-
-    def message(self, text: str) -> None:
-        pass
-
-    def validated(self, update: int, results: Sequence[fewshot.Result], is_best: bool) -> None:
-        pass
 
 
 def _now() -> float:
@@ -92,7 +85,7 @@ def loop(updates: int) -> dict[str, object]:
             speeds[name].append(turns.updates / taken)
     medians = {name: statistics.median(rounds) for name, rounds in speeds.items()}
     return {
-        "config": asdict(config),
+        "config": config.to_json(),
         "all": speeds,
         "bare_per_second": medians["bare"],
         "loop_per_second": medians["loop"],
@@ -114,7 +107,7 @@ def evaluator() -> dict[str, object]:
 
         start = time.perf_counter()
         for task in tasks:
-            evaluation._all_at_once(embeddings, task, fewshot.draw_episodes(labels, task, EPISODES, SEED))
+            evaluation._all_at_once(embeddings, task, fewshot.draw_episodes(labels, task, EPISODES, SEED), model)
         rows["episodes"].append(time.perf_counter() - start)
 
         start = time.perf_counter()

@@ -65,7 +65,7 @@ def test_what_fits(value, hint, wanted):
     ],
 )
 def test_what_does_not_fit(value, hint, told):
-    with pytest.raises(ValueError, match="should") as caught:
+    with pytest.raises(ValueError, match="must") as caught:
         checked(value, hint, "it")
     assert told in str(caught.value)
 

@@ -76,7 +76,7 @@ def checked(value: Any, hint: Any, where: str, key_path: str = "") -> Any:
     try:
         return _fitted(value, hint, key_path)
     except _Wrong as wrong:
-        subject = f"{where}: {wrong.key_path} should" if wrong.key_path else f"{where} should"
+        subject = f"{where}: {wrong.key_path} must" if wrong.key_path else f"{where} must"
         raise ValueError(f"{subject} {wrong.what}") from None
 
 
