@@ -38,6 +38,20 @@ def test_it_learns(device):
     assert ranking.average_precision(unit @ unit.T, *ranking.relevance_of(labels)).mean() > 0.9
 
 
+def test_the_gradient_repeats_itself(device):
+    """Bit for bit, at the size of a real batch: rows are summed in a fixed order, whatever threads do."""
+    torch.manual_seed(0)
+    loss, labels = SiameseLoss(256).to(device), (torch.arange(128) % 16).to(device)
+    embeddings = torch.randn(128, 256, device=device, requires_grad=True)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        first, *others = (torch.autograd.grad(loss(embeddings, labels), embeddings)[0] for _ in range(8))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(first, other) for other in others)
+
+
 def test_half_precision_under_autocast(device):
     loss = SiameseLoss(4).to(device)
     embeddings = torch.randn(6, 4, device=device, dtype=torch.bfloat16, requires_grad=True)

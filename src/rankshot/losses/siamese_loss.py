@@ -52,6 +52,10 @@ class SiameseLoss(nn.Module):
             raise ValueError(f"made for {self.head.in_features} dimensions, got embeddings of {embeddings.shape[1]}")
         normalised = unit_vectors(embeddings).to(self.head.weight.dtype)
         one, other = torch.triu_indices(len(labels), len(labels), offset=1, device=labels.device)
-        # index_select, whose gradient is added up in a fixed order, not in that of threads.
-        logits = self.head((normalised.index_select(0, one) - normalised.index_select(0, other)).abs())
+        logits = self.head((_rows(normalised, one) - _rows(normalised, other)).abs())
         return nn.functional.cross_entropy(logits, (labels[one] == labels[other]).long())
+
+
+def _rows(vectors: Tensor, indices: Tensor) -> Tensor:
+    """Rows of a matrix, by the way whose gradient is summed in a fixed order: that is another on a GPU than on a CPU."""
+    return vectors[indices] if vectors.is_cuda else vectors.index_select(0, indices)
