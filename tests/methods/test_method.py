@@ -101,7 +101,8 @@ def test_what_decides_which_network_is_best():
 
 
 def test_a_run_can_be_loaded_without_anything_imported_before(tmp_path):
-    config = TrainConfig.of(**{**settings_for("prototypical"), "filters": 4, "updates": 1, "validate_every": 0})
+    few = {"filters": 4, "updates": 1, "validate_every": 0, "batch_classes": 5, "batch_size": 30}
+    config = TrainConfig.of(**{**settings_for("prototypical"), **few})
     train(config, tmp_path / "run")
     script = f"from rankshot import models; print(type(models.from_pretrained({str(tmp_path / 'run')!r})).__name__)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
