@@ -82,6 +82,36 @@ def test_a_logger_is_closed_when_training_breaks_down(tmp_path):
     assert heard.heard == [("started", 8), ("ended", 0)]
 
 
+def test_dropout_repeats_itself_also_in_a_resumed_run(tmp_path, device):
+    def network():
+        torch.manual_seed(3)
+        return rankshot.wrap(nn.Sequential(trunk(), nn.Dropout(0.5)), preprocess=Preprocess(1, 28, 28), name="mine")
+
+    class Stops(Callback):
+        def updated(self, update, *numbers):
+            if update == 8:
+                raise RuntimeError("stopped")
+
+    config = small(updates=12, checkpoint_every=4, validate_every=0, device=device)
+    train(config, tmp_path / "whole", network=network())
+    torch.manual_seed(99)
+    before = torch.get_rng_state()
+    given = network()
+    torch.set_rng_state(before)
+    with pytest.raises(RuntimeError, match="stopped"):
+        train(config, tmp_path / "cut", network=given, callbacks=[Stops()])
+    assert torch.equal(torch.get_rng_state(), before)  # what others draw is not changed by a training
+    train(config, tmp_path / "cut", network=network(), resume=True)
+    whole, cut = (read_tensors(tmp_path / name / "state.safetensors") for name in ("whole", "cut"))
+    assert all(torch.equal(tensor, cut[name]) for name, tensor in whole.items())
+    plain = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28), name="mine")
+    torch.manual_seed(3)
+    train(config, tmp_path / "plain", network=plain)
+    assert not torch.equal(
+        read_tensors(tmp_path / "plain" / "state.safetensors")["model.0.weight"], whole["model.0.0.weight"]
+    )
+
+
 def test_a_network_a_loss_and_images_that_are_given(tmp_path):
     seen, held_out = data.load("glyphs", "train"), data.load("glyphs", "val")
     torch.manual_seed(3)

@@ -23,6 +23,7 @@ from rankshot.data import ImageSet
 from rankshot.methods import Method
 from rankshot.models.network import preprocess_of
 from rankshot.models.shipped import folder_of
+from rankshot.randomness import seed_for
 from rankshot.tensors import write_tensors
 from rankshot.vectors import NotFinite, unit_vectors
 
@@ -175,6 +176,7 @@ class Loop:
         """One update, and what is due after it; whether it was the last."""
         config, validator = self.config, self.setup.validator
         set_learning_rate(self.setup.optimiser, config.learning_rate_at(update))
+        torch.manual_seed(seed_for(config.run.seed, "dropout", update))  # a network may draw random numbers of its own
         indices, noise = self.setup.batch(update)
         try:
             loss, embeddings = step(indices, noise)

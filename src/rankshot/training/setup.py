@@ -19,7 +19,7 @@ from .assembly import Images, Objects, check_apart, images_for, network_and_meth
 from .config import TrainConfig
 from .optimiser import freeze, make_optimiser
 from .state import Average, live_tensors
-from .step import put_back
+from .step import put_back, repeatable
 from .validation import Validator
 
 
@@ -112,7 +112,7 @@ def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Any:
 def _try_one_batch(setup: Setup) -> None:
     """A mistake in a network or a loss of the user's own is found now."""
     indices, name = setup.sampler.draw(0), setup.config.method.name
-    with put_back(setup.tensors), suppress(NotFinite):
+    with repeatable(), put_back(setup.tensors), suppress(NotFinite):
         loss, _ = setup.method.learn(setup.model, setup.pixels[indices].float() / 255, setup.labels[indices])
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
         if shape != ():

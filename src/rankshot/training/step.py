@@ -20,12 +20,17 @@ WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their 
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Convolutions that sum in one order while this lasts: on a GPU too, the same batch gives the same gradient."""
+    """Convolutions that sum in one order while this lasts: on a GPU too, the same batch gives the same gradient.
+
+    torch's own random numbers, which a network may draw for its dropout, are after it as they were before.
+    """
     cudnn = torch.backends.cudnn
     before = cudnn.deterministic, cudnn.benchmark
     cudnn.deterministic, cudnn.benchmark = True, False
     try:
-        yield
+        on_gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        with torch.random.fork_rng([torch.cuda.current_device()] if on_gpu else []):
+            yield
     finally:
         cudnn.deterministic, cudnn.benchmark = before
 
