@@ -95,7 +95,7 @@ def test_weights_that_come_with_the_package(capsys, tmp_path, monkeypatch, data_
     assert sorted(path.name for path in (tmp_path / "runs/conv4-omniglot").iterdir()) == ["evaluation.json", "report.html"]
     assert {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")} == before
     assert main(["evaluate", "conv4-omniglut"]) == 1
-    assert "conv4-omniglut is not a run: there is no config.json in it, and the package has" in capsys.readouterr().err
+    assert "conv4-omniglut is not a run: there is no config.json in it, and there is" in capsys.readouterr().err
 
 
 def test_validation_classes_that_were_learned_from(tmp_path, capsys):

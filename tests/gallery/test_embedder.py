@@ -78,6 +78,9 @@ def test_a_fingerprint_is_of_weights_and_of_how_images_are_made_ready(network):
     ]
     assert made.fingerprint == Embedder(network, Preprocess(3, 16, 16), name="another name").fingerprint
     assert len({made.fingerprint, *(each.fingerprint for each in others)}) == 5
+    narrow = nn.Sequential(nn.Conv2d(3, 4, 1), nn.Flatten())  # whose weights have other strides in channels_last
+    before = Embedder(narrow, Preprocess(3, 4, 4)).fingerprint
+    assert Embedder(narrow.to(memory_format=torch.channels_last), Preprocess(3, 4, 4)).fingerprint == before
     flat, other = nn.Sequential(nn.Flatten()), nn.Sequential(nn.Flatten(), nn.ReLU())  # neither has any weights
     assert Embedder(flat, Preprocess(1, 4, 4)).fingerprint != Embedder(other, Preprocess(1, 4, 4)).fingerprint
 

@@ -9,7 +9,7 @@ import torch
 
 import rankshot
 from rankshot.models import shipped
-from rankshot.models.shipped import FOLDER, folder_of, is_shipped
+from rankshot.models.shipped import FOLDER, folder_of, has_name
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -36,16 +36,14 @@ def test_there_are_some():
 
 def test_a_folder_that_is_there_wins_over_a_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert is_shipped(folder_of("conv4-omniglot"))
+    assert has_name(folder_of("conv4-omniglot"))
     Path("conv4-omniglot").mkdir()
-    assert is_shipped(folder_of("conv4-omniglot"))  # an empty one is no network
+    assert has_name(folder_of("conv4-omniglot"))  # an empty one is no network
     Path("conv4-omniglot/config.json").write_text("{}")
-    assert not is_shipped(folder_of("conv4-omniglot"))
+    assert not has_name(folder_of("conv4-omniglot"))
     assert folder_of("elsewhere") == Path("elsewhere")
 
 
 def test_a_name_that_is_none():
-    with pytest.raises(
-        FileNotFoundError, match=r"conv4-omniglut holds no network: .*, and the package has .*'conv4-omniglot'"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"conv4-omniglut holds no network: .*, and there is .*'conv4-omniglot'"):
         rankshot.from_pretrained("conv4-omniglut")

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import tyro
 
 from rankshot import data
+from rankshot.cache import root_of
 from rankshot.data import store
-from rankshot.data.cache import root_of
 from rankshot.terminal import counting, say
 
 from .parsing import NO_DEFAULT, Files, parsed_one_of

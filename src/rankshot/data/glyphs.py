@@ -21,8 +21,9 @@ import PIL
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont, features
 
+from rankshot.cache import made_whole, root_of
+
 from .alphabets import ALPHABETS
-from .cache import made_whole, root_of
 from .listing import SPLITS
 from .store import IMAGES, write_manifest
 

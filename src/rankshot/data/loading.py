@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rankshot.cache import root_of
 from rankshot.files import text_of
 from rankshot.preprocess import Preprocess
 
 from . import cub, folder, mini_imagenet, omniglot, registered
-from .cache import root_of
 from .downloading import OMNIGLOT_MD5, download_omniglot
 from .image_set import ImageSet
 from .listing import Listing, advised

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.cache import made_whole
 from rankshot.files import named
 from rankshot.version import __version__
 
 from .budget import FILES, Claim
-from .cache import made_whole
 from .decoding import Undecodable, decode
 from .listing import Listing, Picture
 from .store import IMAGES, write_manifest

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from rankshot.cache import made_whole
 from rankshot.files import digest_of
 from rankshot.registry import Part, Registry
 
-from .cache import made_whole
 from .image_set import ImageSet
 from .listing import SPLITS
 from .store import IMAGES, write_manifest

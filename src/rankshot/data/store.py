@@ -17,11 +17,11 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.cache import root_of
 from rankshot.files import check_no_link, digest_of, opened, write_whole
 from rankshot.preprocess import Preprocess, Side
 from rankshot.schema import Between, Length, checked, read_json
 
-from .cache import root_of
 from .image_set import ImageSet
 from .listing import SPLITS
 

@@ -180,7 +180,7 @@ class Embedder:
         for key, tensor in self.network.state_dict().items():
             digest.update(key.encode())
             digest.update(
-                tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+                tensor.detach().cpu().flatten().view(torch.uint8).numpy().tobytes()
                 if tensor.dim()
                 else repr(tensor.item()).encode()
             )

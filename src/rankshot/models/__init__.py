@@ -1,10 +1,22 @@
 """Embedding networks: images in, embeddings out."""
 
 from .conv4 import Conv4
+from .efficientnet_lite import EfficientNetLite
 from .mirrored import Mirrored
 from .network import register, wrap
 from .pretrained import from_pretrained
+from .resnet12 import ResNet12
 from .saving import save_pretrained
 from .shipped import shipped
 
-__all__ = ["Conv4", "Mirrored", "from_pretrained", "register", "save_pretrained", "shipped", "wrap"]
+__all__ = [
+    "Conv4",
+    "EfficientNetLite",
+    "Mirrored",
+    "ResNet12",
+    "from_pretrained",
+    "register",
+    "save_pretrained",
+    "shipped",
+    "wrap",
+]

@@ -1,8 +1,10 @@
-"""Weights that come with the package, by name, each in a folder like that of a run."""
+"""Weights by name, each in a folder like that of a run: they come with the package, or from another one by pip."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+from .imagenet import SOURCES, imagenet_folder, is_in_cache
 
 FOLDER = Path(__file__).parent / "weights"
 CONFIG = "config.json"
@@ -14,21 +16,24 @@ def shipped() -> list[str]:
 
 
 def folder_of(run: str | Path) -> Path:
-    """The folder of a run, or of weights that come with the package. A folder that is there wins over a name."""
-    if not (Path(run) / CONFIG).is_file() and str(run) in shipped():
+    """The folder of a run, or of weights by their name. A folder that is there wins over a name."""
+    if (Path(run) / CONFIG).is_file():
+        return Path(run)
+    if str(run) in shipped():
         return FOLDER / str(run)
-    return Path(run)
+    return imagenet_folder(str(run)) if str(run) in SOURCES else Path(run)
 
 
 def full_name(run: str | None) -> str | None:
-    """What to remember a run by: where its folder is, from anywhere; or the name of weights that come with the package."""
-    return run if run is None or is_shipped(folder_of(run)) else str(Path(run).resolve())
+    """What to remember a run by: where its folder is, from anywhere; or the name of weights."""
+    return run if run is None or has_name(folder_of(run)) else str(Path(run).resolve())
 
 
 def or_shipped(folder: Path) -> str:
     """For the message about a folder that is not there."""
-    return f", and the package has {', '.join(map(repr, shipped()))}" if not folder.exists() and shipped() else ""
+    return f", and there is {', '.join(map(repr, (*shipped(), *SOURCES)))}" if not folder.exists() else ""
 
 
-def is_shipped(folder: Path) -> bool:
-    return folder.parent == FOLDER
+def has_name(folder: Path) -> bool:
+    """Whether it holds weights by name, and so is nobody's own to write into."""
+    return folder.parent == FOLDER or is_in_cache(folder)

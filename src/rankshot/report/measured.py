@@ -24,7 +24,7 @@ from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
 from rankshot.models.network import embedder_in
 from rankshot.models.pretrained import CONFIG, EVALUATION, WEIGHTS, described_in, preprocess_in
-from rankshot.models.shipped import is_shipped, or_shipped
+from rankshot.models.shipped import has_name, or_shipped
 from rankshot.preprocess import Preprocess
 from rankshot.schema import read_json
 from rankshot.tensors import read_notes
@@ -153,7 +153,7 @@ def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) ->
 def names_of(folders: Sequence[Path]) -> list[str]:
     """What to call runs in a table: by their method where that tells them apart, else by their folder's name."""
     methods = [
-        folder.name if is_shipped(folder) else TrainConfig.from_json(folder / CONFIG).method.name for folder in folders
+        folder.name if has_name(folder) else TrainConfig.from_json(folder / CONFIG).method.name for folder in folders
     ]
     for names in (methods, [folder.resolve().name for folder in folders]):
         if len(set(names)) == len(folders):
@@ -217,4 +217,4 @@ def record(measured: Measured, protocol: Protocol) -> None:
 
 def place_of_report(folder: Path) -> Path:
     """A run's own folder; of weights that came with the package, which is not ours to write to, one beside other runs."""
-    return Path("runs") / folder.name if is_shipped(folder) else folder
+    return Path("runs") / folder.name if has_name(folder) else folder

@@ -1,4 +1,4 @@
-"""Where prepared data lies, and how it gets there whole or not at all."""
+"""Where what is prepared lies, data and weights, and how it gets there whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rankshot.files import locked
+from .files import locked
 
 
 def root_of(root: str | Path | None = None) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rankshot.data.cache import made_whole, root_of
+from rankshot.cache import made_whole, root_of
 
 
 def test_root(monkeypatch, tmp_path):

@@ -1,0 +1,76 @@
+"""EfficientNet-Lite is the one that its authors made: compared with another implementation of it, weights and all."""
+
+import pytest
+import torch
+from efficientnet_lite_pytorch import EfficientNet
+from torch import nn
+
+from rankshot.models import EfficientNetLite
+from rankshot.models.efficientnet_lite import SameConv2d
+from rankshot.models.imagenet import renamed
+from rankshot.models.network import NETWORKS, build, describe
+
+NAMES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}
+
+
+@pytest.mark.parametrize(("name", "size"), NAMES.items())
+def test_it_is_the_same_network(name, size):
+    torch.manual_seed(0)
+    reference = EfficientNet.from_name(name).eval()
+    for module in reference.modules():
+        if isinstance(module, nn.BatchNorm2d):  # as if it had learned
+            nn.init.normal_(module.running_mean, 0, 0.1)
+            nn.init.uniform_(module.running_var, 0.5, 1.5)
+    preprocess = NETWORKS[name].about["preprocess"]
+    assert (preprocess.height, preprocess.width) == (size, size)
+    network = NETWORKS[name](preprocess).eval()
+    network.load_state_dict(renamed(reference.state_dict()))  # every tensor, and no other
+    images = torch.randn(2, 3, size, size)
+    with torch.no_grad():
+        expected = reference.extract_features(images).mean((2, 3))
+        torch.testing.assert_close(network(images), expected, atol=1e-5, rtol=1e-5)
+    learns = sum(parameter.numel() for parameter in network.parameters())
+    assert f"{learns / 1e6:.1f} million weights" in NETWORKS[name].summary
+
+
+@pytest.mark.parametrize("kernel", [1, 3, 5])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_padding_is_as_little_as_it_takes(kernel, stride):
+    for size in range(5, 12):
+        layer = SameConv2d(1, 1, kernel, stride, bias=False)
+        nn.init.ones_(layer.weight)
+        sums = layer(torch.ones(1, 1, size, size))[0, 0]
+        outputs = -(-size // stride)
+        assert sums.shape == (outputs, outputs)
+        missing = max((outputs - 1) * stride + kernel - size, 0)
+        rows = [sum(0 <= at * stride - missing // 2 + k < size for k in range(kernel)) for at in range(outputs)]
+        torch.testing.assert_close(sums, torch.outer(torch.tensor(rows), torch.tensor(rows)).float())
+
+
+def test_it_learns():
+    torch.manual_seed(0)
+    model, images, labels = EfficientNetLite(), torch.rand(8, 3, 32, 32), torch.arange(8) % 2
+    head = nn.Linear(1280, 2)
+    optimiser = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.05)
+    losses = []
+    for _ in range(8):
+        optimiser.zero_grad()
+        loss = nn.functional.cross_entropy(head(model(images)), labels)
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 31, 64), (3, 64, 64)])
+def test_images_that_do_not_fit(shape):
+    with pytest.raises(ValueError, match="at least 32x32 pixels") as error:
+        EfficientNetLite()(torch.zeros(shape))
+    assert str(shape) in str(error.value)
+
+
+def test_a_size_that_it_cannot_take():
+    preprocess = NETWORKS["efficientnet-lite0"].about["preprocess"].__class__(3, 16, 16)
+    with pytest.raises(ValueError, match="'efficientnet-lite0' cannot take images of 3x16x16"):
+        build(describe("efficientnet-lite0", preprocess, {}), preprocess)
