@@ -248,7 +248,10 @@ def test_weights_of_another_network(here, capsys):
     assert main(["train", "--network", "small-resnet", "--width", "4", "--out", "a", *TINY]) == 0
     capsys.readouterr()
     for arguments, message in (
-        (["--init", "a"], "a is a network 'small-resnet', and this run's is 'conv4': begin with one of its kind"),
+        (
+            ["--init", "a", "--network", "conv4"],
+            "a is a network 'small-resnet', and this run's is 'conv4': begin with one of its kind",
+        ),
         (
             ["--init", "a", "--network", "small-resnet", "--width", "8"],
             "a has in_channels 1, width 4, and this network in_channels 1, width 8: ",

