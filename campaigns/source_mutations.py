@@ -29,11 +29,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("pool.py", "else counts - 1", "else counts"),
     ],
     "losses": [
-        (
-            "nca_loss.py",
-            "(2 * normalised @ normalised.T - 2) / self.temperature",
-            "(2 * normalised @ normalised.T - 2) * self.temperature",
-        ),
+        ("nca_loss.py", "(2 * cosines - 2) / self.temperature", "(2 * cosines - 2) * self.temperature"),
         ("lmnn_loss.py", "(1 - self.push) * target.sum(-1)", "self.push * target.sum(-1)"),
         ("triplet_loss.py", "self.margin + distances - negative", "distances - negative"),
         ("smooth_ap_loss.py", "torch.bmm(above, counted) + 0.5", "torch.bmm(above, counted)"),

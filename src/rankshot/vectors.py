@@ -36,7 +36,6 @@ def unit_vectors(embeddings: Tensor) -> Tensor:
     return (scaled / length.masked_fill(is_zero, 1.0)).masked_fill(is_zero, 0.0)
 
 
-def squared_distances(embeddings: Tensor) -> Tensor:
-    """(B, D) -> (B, B): between the unit vectors of every two, from 0 to 4."""
-    normalised = unit_vectors(embeddings)
-    return 2 - 2 * (normalised @ normalised.T).clamp(-1, 1)
+def squared_distances(cosines: Tensor) -> Tensor:
+    """Of unit vectors with these cosines: from 0 to 4."""
+    return 2 - 2 * cosines.clamp(-1, 1)

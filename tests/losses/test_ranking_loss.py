@@ -56,9 +56,15 @@ def paper(embeddings, labels, refs=None, ref_labels=None, *, framework, sign, al
     return torch.stack(losses).mean()
 
 
+def called(function, embeddings, labels, *references):
+    """A loss has another argument, a miner's, before its references."""
+    between = [None] if isinstance(function, torch.nn.Module) and references else []
+    return function(embeddings, labels, *between, *references)
+
+
 def value_and_gradients(function, *inputs):
     leaves = [each.clone().requires_grad_() if each.is_floating_point() else each for each in inputs]
-    value = function(*leaves)
+    value = called(function, *leaves)
     value.backward()
     return value.detach(), [leaf.grad for leaf in leaves if leaf.is_floating_point()]
 
@@ -98,8 +104,8 @@ def test_chunks_change_nothing(framework, sign, classes, device):
 def test_the_gradient_that_comes_in_is_multiplied_by(reduction):
     inputs = (*batch(seed=5), *batch(size=17, seed=6))
     loss = RankingLoss(reduction=reduction)
-    _, plain = value_and_gradients(lambda *x: loss(*x).sum(), *inputs)
-    _, scaled = value_and_gradients(lambda *x: 65536 * loss(*x).sum(), *inputs)
+    _, plain = value_and_gradients(lambda *x: called(loss, *x).sum(), *inputs)
+    _, scaled = value_and_gradients(lambda *x: 65536 * called(loss, *x).sum(), *inputs)
     for one, other in zip(plain, scaled, strict=True):
         assert one.abs().sum() > 0
         torch.testing.assert_close(65536 * one, other)
@@ -146,7 +152,7 @@ def test_queries_against_references_that_are_themselves_count_themselves():
     """References are other items, even where they hold the same numbers: nothing is left out by guessing."""
     embeddings, labels = batch(seed=6)
     selfless = RankingLoss()(embeddings, labels)
-    with_self = RankingLoss()(embeddings, labels, embeddings.clone(), labels)
+    with_self = RankingLoss()(embeddings, labels, None, embeddings.clone(), labels)
     assert selfless != with_self
 
 
@@ -334,9 +340,9 @@ def test_gradient_goes_only_where_it_is_asked_for():
     for reduction in ("mean", "none"):
         loss = RankingLoss(reduction=reduction)
         moving = refs.clone().requires_grad_()
-        loss(embeddings, labels, moving, ref_labels).sum().backward()
+        loss(embeddings, labels, None, moving, ref_labels).sum().backward()
         queries = embeddings.clone().requires_grad_()
-        loss(queries, labels, refs, ref_labels).sum().backward()
+        loss(queries, labels, None, refs, ref_labels).sum().backward()
         assert moving.grad.abs().sum() > 0
         assert queries.grad.abs().sum() > 0
         with torch.no_grad():
@@ -365,8 +371,8 @@ class TestBadInput:
             RankingLoss()(embeddings, labels[1:])
         with pytest.raises(ValueError, match=r"labels must have one dimension, got shape \(24, 1\)"):
             RankingLoss()(embeddings, labels[:, None])
-        with pytest.raises(ValueError, match="ref_labels must be one for each of 24 ref_embeddings, got 3"):
-            RankingLoss()(embeddings, labels, embeddings, labels[:3])
+        with pytest.raises(ValueError, match="ref_labels must be one for each of 24 ref_emb, got 3"):
+            RankingLoss()(embeddings, labels, None, embeddings, labels[:3])
         with pytest.raises(TypeError, match=r"labels must be integers, got torch.float32"):
             RankingLoss()(embeddings, labels.float())
         with pytest.raises(TypeError, match="labels must be a tensor, got list"):
@@ -377,11 +383,11 @@ class TestBadInput:
     def test_references(self):
         embeddings, labels = batch()
         with pytest.raises(ValueError, match="ref_labels is missing"):
-            RankingLoss()(embeddings, labels, embeddings)
-        with pytest.raises(ValueError, match="ref_embeddings is missing"):
-            RankingLoss()(embeddings, labels, None, labels)
-        with pytest.raises(ValueError, match="embeddings have 6 dimensions, but ref_embeddings have 5"):
-            RankingLoss()(embeddings, labels, embeddings[:, :5], labels)
+            RankingLoss()(embeddings, labels, None, embeddings)
+        with pytest.raises(ValueError, match="ref_emb is missing"):
+            RankingLoss()(embeddings, labels, None, None, labels)
+        with pytest.raises(ValueError, match="embeddings have 6 dimensions, but ref_emb has 5"):
+            RankingLoss()(embeddings, labels, None, embeddings[:, :5], labels)
 
     def test_embeddings(self, device):
         embeddings, labels = (each.to(device) for each in batch())
@@ -392,8 +398,8 @@ class TestBadInput:
             wrong[3, 2] = bad
             with pytest.raises(ValueError, match=f"^embeddings must be finite, got {bad} in row 3, column 2"):
                 RankingLoss()(wrong, labels)
-            with pytest.raises(ValueError, match=f"^ref_embeddings must be finite, got {bad} in row 3, column 2"):
-                RankingLoss()(embeddings, labels, wrong, labels)
+            with pytest.raises(ValueError, match=f"^ref_emb must be finite, got {bad} in row 3, column 2"):
+                RankingLoss()(embeddings, labels, None, wrong, labels)
 
     @pytest.mark.parametrize(
         ("options", "message"),
@@ -532,9 +538,11 @@ class TestSmoothing:
         assert not ranking.dlm(scores, relevance, epsilon=0.01, alpha=1.0).weights.any()
         points = torch.tensor([[1.0, 0.0], [0.9, 0.43589], [0.905, 0.42541]], dtype=torch.float64, requires_grad=True)
         labels = torch.tensor([0, 0, 1])
-        RankingLoss(epsilon=0.01, alpha=1.0)(points[:1], labels[:1], points[1:], labels[1:]).backward()
+        RankingLoss(epsilon=0.01, alpha=1.0)(points[:1], labels[:1], None, points[1:], labels[1:]).backward()
         assert not points.grad.any()
-        RankingLoss(epsilon=0.01, alpha=1.0, smoothing=0.02)(points[:1], labels[:1], points[1:], labels[1:]).backward()
+        RankingLoss(epsilon=0.01, alpha=1.0, smoothing=0.02)(
+            points[:1], labels[:1], None, points[1:], labels[1:]
+        ).backward()
         assert points.grad.any()
 
     @pytest.mark.parametrize(
@@ -580,9 +588,9 @@ def test_two_objectives_at_once_are_the_sum_of_two(framework, reduction, dtype, 
     )
     for batch in (slice(30),), (slice(20), slice(20, 30)):  # the batch itself, and others to rank
         found = []
-        for loss in (both, lambda *batch: near(*batch) + 0.3 * far(*batch)):
+        for loss in (both, lambda *batch: called(near, *batch) + 0.3 * called(far, *batch)):
             own = embeddings.clone().requires_grad_()
-            value = loss(*(part for some in batch for part in (own[some], labels[some])))
+            value = called(loss, *(part for some in batch for part in (own[some], labels[some])))
             value.sum().backward()
             found.append((value.detach(), own.grad))
         close = {"rtol": 1e-3, "atol": 1e-4} if dtype == torch.float32 else {}

@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from .checks import checked_batch
+from rankshot.ranking.pool import relevance_of
+from rankshot.vectors import unit_vectors
+
+from .checks import check_reduction, checked_batch, checked_references
 
 
 class BatchLoss(nn.Module):
-    """Checks the batch, and computes in full precision whatever the network did; `compute` is for a subclass."""
+    """Checks the batch, and computes in full precision whatever the network did; `compute` is for a subclass.
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    It is called as pytorch-metric-learning calls a loss: with references (`ref_emb`, `ref_labels`) every image is compared
+    with these, and not with the others of its batch.
+    """
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__()
+        self.reduction = check_reduction(reduction)
+
+    def forward(
+        self,
+        embeddings: Tensor,
+        labels: Tensor,
+        indices_tuple: Any = None,
+        ref_emb: Tensor | None = None,
+        ref_labels: Tensor | None = None,
+        *,
+        ref_embeddings: Tensor | None = None,
+    ) -> Tensor:
         labels = checked_batch("embeddings", embeddings, "labels", labels)
+        references = checked_references(embeddings, indices_tuple, ref_emb, ref_labels, ref_embeddings)
         with torch.autocast(embeddings.device.type, enabled=False):
-            return self.compute(embeddings, labels)
+            return self.compute(embeddings, labels, references)
 
-    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """(B, D) of any precision and (B,) -> ()."""
+    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+        """(B, D) of any precision and (B,); the same of references, or None -> (), or (B,) with reduction "none"."""
+        raise NotImplementedError
+
+    def reduced(self, losses: Tensor, counted: Tensor) -> Tensor:
+        """(Q,) or (Q, any): what is lost, 0 where it does not count, and what counts. The mean is over all that does.
+
+        Of a query by itself it is the mean over its own.
+        """
+        if self.reduction == "mean":
+            return losses.sum() / counted.sum().clamp(min=1)
+        of_query = losses.view(len(losses), -1).sum(-1) / counted.view(len(losses), -1).sum(-1).clamp(min=1)
+        return of_query.sum() if self.reduction == "sum" else of_query
+
+
+class CosineLoss(BatchLoss):
+    """A loss that depends on cosines alone; `of_cosines` is for a subclass."""
+
+    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+        queries = unit_vectors(embeddings)
+        items, item_labels = (queries, None) if references is None else (unit_vectors(references[0]), references[1])
+        dtype = torch.promote_types(queries.dtype, items.dtype)
+        return self.reduced(*self.of_cosines(queries.to(dtype) @ items.to(dtype).T, *relevance_of(labels, item_labels)))
+
+    def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        """(Q, G) cosines, which items are relevant to a query, and which count at all -> what `reduced` takes."""
         raise NotImplementedError

@@ -1,12 +1,23 @@
-"""What every loss asks of a batch."""
+"""What every loss asks of a batch, and of what it is compared with."""
 
 from __future__ import annotations
+
+import warnings
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from rankshot.ranking.checks import check_tensor
 from rankshot.ranking.pool import check_labels
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def check_reduction(reduction: str) -> str:
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
+    return reduction
 
 
 def checked_batch(name: str, embeddings: Tensor, labels_name: str, labels: Tensor) -> Tensor:
@@ -20,3 +31,33 @@ def checked_batch(name: str, embeddings: Tensor, labels_name: str, labels: Tenso
     if len(labels) != len(embeddings):
         raise ValueError(f"{labels_name} must be one for each of {len(embeddings)} {name}, got {len(labels)}")
     return labels.to(embeddings.device, torch.int64, copy=True)
+
+
+def checked_references(
+    embeddings: Tensor, indices_tuple: Any, ref_emb: Tensor | None, ref_labels: Tensor | None, former: Tensor | None
+) -> tuple[Tensor, Tensor] | None:
+    """The references and their labels, from the arguments of a loss; None: the batch is compared with itself.
+
+    former   `ref_embeddings`, as `ref_emb` was called
+    """
+    if isinstance(indices_tuple, Tensor):  # loss(embeddings, labels, ref_embeddings, ref_labels)
+        former, indices_tuple = indices_tuple, None
+        ref_emb, ref_labels = None, ref_emb if ref_labels is None else ref_labels
+    if former is not None:
+        message = "ref_embeddings is called ref_emb now, and is given by name: loss(…, ref_emb=…, ref_labels=…)"
+        warnings.warn(message, DeprecationWarning, stacklevel=5)
+        ref_emb = former
+    if indices_tuple is not None:
+        raise ValueError(
+            "indices_tuple must be None: every image is compared with all others, and there are no pairs or triplets for a "
+            "miner to choose. Call the loss without the miner"
+        )
+    if ref_emb is None and ref_labels is None:
+        return None
+    if ref_emb is None or ref_labels is None:
+        missing = "ref_labels" if ref_labels is None else "ref_emb"
+        raise ValueError(f"{missing} is missing: give ref_emb and ref_labels, or neither")
+    ref_labels = checked_batch("ref_emb", ref_emb, "ref_labels", ref_labels)
+    if ref_emb.shape[1] != embeddings.shape[1]:
+        raise ValueError(f"embeddings have {embeddings.shape[1]} dimensions, but ref_emb has {ref_emb.shape[1]}")
+    return ref_emb, ref_labels

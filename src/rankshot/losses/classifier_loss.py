@@ -32,17 +32,21 @@ class ClassifierLoss(BatchLoss):
     torch.Size([])
     """
 
-    def __init__(self, dimensions: int, classes: int, *, cosine: bool = False, scale: float = 10.0) -> None:
-        super().__init__()
+    def __init__(
+        self, dimensions: int, classes: int, *, cosine: bool = False, scale: float = 10.0, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction)
         sizes = whole("dimensions", dimensions, 1, MOST), whole("classes", classes, 1, MOST)
         self.head = nn.Linear(*sizes, bias=not cosine)
         self.cosine, self.scale = cosine, positive("scale", scale)
 
-    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+        if references is not None:
+            raise ValueError("ref_emb must be None: a classifier compares images with classes, and not with one another")
         values = embeddings.to(self.head.weight.dtype)
         scores = self._by_cosine(values) if self.cosine else self.head(values)
         try:
-            return nn.functional.cross_entropy(scores, labels, ignore_index=NOBODY)
+            return nn.functional.cross_entropy(scores, labels, ignore_index=NOBODY, reduction=self.reduction)
         except IndexError as error:  # torch looks at them on a CPU; to look at them here would make a GPU wait
             raise ValueError(f"labels must be from 0 to {self.head.out_features - 1}: {error}") from None
 

@@ -6,18 +6,17 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import whole
-from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import squared_distances
 
-from .batch_loss import BatchLoss
+from .batch_loss import CosineLoss
 from .registry import register
 
 MOST_BINS = 1000
 LARGEST = 4.0  # squared distance of two unit vectors
 
 
-@register("fast-ap", summary="average precision by histograms (Cakir et al., 2019)")
-class FastAPLoss(BatchLoss):
+@register("fast-ap", fixed={"reduction": "mean"}, summary="average precision by histograms (Cakir et al., 2019)")
+class FastAPLoss(CosineLoss):
     """Average precision as if all items of one bin of distances shared a place.
 
     What it optimises: 1 - AP, with AP = 1/P sum_b h+_b H+_b / H_b: h+ how many relevant items each bin has, H+ and H how
@@ -27,25 +26,27 @@ class FastAPLoss(BatchLoss):
     What batches it needs: several classes with two or more images each; large ones, the paper says. Queries with nothing
     relevant or nothing irrelevant are left out of the mean.
 
-    | input      | shape  | what                                           |
-    |------------|--------|------------------------------------------------|
-    | embeddings | (B, D) | float of any precision; need not be normalised |
-    | labels     | (B,)   | integers                                       |
+    | input      | shape  | what                                                        |
+    |------------|--------|-------------------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised              |
+    | labels     | (B,)   | integers                                                    |
+    | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
+    | ref_labels | (G,)   | integers                                                    |
 
     Args:
         bins: of the histogram of distances.
+        reduction: mean, sum, or none.
 
     >>> FastAPLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)
     """
 
-    def __init__(self, bins: int = 10) -> None:
-        super().__init__()
+    def __init__(self, bins: int = 10, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.bins = whole("bins", bins, 1, MOST_BINS)
 
-    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        distances = squared_distances(embeddings)
-        relevance, valid = relevance_of(labels)
+    def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        distances = squared_distances(cosines)
         centres = torch.linspace(0.0, LARGEST, self.bins + 1, dtype=distances.dtype, device=distances.device)
         share = (1 - (distances[..., None] - centres).abs() * self.bins / LARGEST).clamp(min=0)  # of each bin
         relevant, everyone = ((share * mask[..., None]).sum(1) for mask in (relevance, valid))
@@ -53,7 +54,7 @@ class FastAPLoss(BatchLoss):
         n_relevant = relevance.sum(-1)
         precision = (relevant * up_to / all_up_to.clamp(min=1e-9)).sum(-1) / n_relevant.clamp(min=1)
         rankable = (n_relevant > 0) & (n_relevant < valid.sum(-1))
-        return ((1 - precision) * rankable).sum() / rankable.sum().clamp(min=1)
+        return (1 - precision) * rankable, rankable
 
     def extra_repr(self) -> str:
         return f"bins={self.bins}"

@@ -6,17 +6,16 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import SMALLEST, positive, real, whole
-from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import squared_distances
 
-from .batch_loss import BatchLoss
+from .batch_loss import CosineLoss
 from .registry import register
 
 MOST_NEIGHBOURS = 10**6
 
 
-@register("lmnn", summary="large margin nearest neighbours (Weinberger and Saul, 2009)")
-class LMNNLoss(BatchLoss):
+@register("lmnn", fixed={"reduction": "mean"}, summary="large margin nearest neighbours (Weinberger and Saul, 2009)")
+class LMNNLoss(CosineLoss):
     """Draws each image's nearest neighbours of its class to it, and pushes out who of another class comes as near.
 
     What it optimises: (1 - push) sum_j d(i, j) + push sum_{j, l} [margin + d(i, j) - d(i, l)]_+, with squared distances of
@@ -26,37 +25,39 @@ class LMNNLoss(BatchLoss):
 
     What batches it needs: several classes with two or more images each. An image that is alone in its class is left out.
 
-    | input      | shape  | what                                           |
-    |------------|--------|------------------------------------------------|
-    | embeddings | (B, D) | float of any precision; need not be normalised |
-    | labels     | (B,)   | integers                                       |
+    | input      | shape  | what                                                        |
+    |------------|--------|-------------------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised              |
+    | labels     | (B,)   | integers                                                    |
+    | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
+    | ref_labels | (G,)   | integers                                                    |
 
     Args:
         neighbours: of its own class that an image is drawn to.
         margin: around them, which others are kept out of.
         push: weight of keeping others out; 1 - push is that of drawing its own in.
+        reduction: mean, sum, or none.
 
     >>> LMNNLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)
     """
 
-    def __init__(self, neighbours: int = 3, margin: float = 0.5, push: float = 0.5) -> None:
-        super().__init__()
+    def __init__(self, neighbours: int = 3, margin: float = 0.5, push: float = 0.5, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.neighbours, self.push = whole("neighbours", neighbours, 1, MOST_NEIGHBOURS), real("push", push, SMALLEST, 1)
         self.margin = positive("margin", margin)
 
-    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        distances = squared_distances(embeddings)
-        relevance, valid = relevance_of(labels)
+    def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        distances = squared_distances(cosines)
         nearest, which = distances.masked_fill(~relevance, torch.inf).topk(
-            min(self.neighbours, len(labels)), largest=False, sorted=False
+            min(self.neighbours, relevance.shape[1]), largest=False, sorted=False
         )
         is_target = relevance.gather(1, which)  # a small class has fewer
         target = nearest.where(is_target, 0.0)
         intrudes = (valid & ~relevance)[:, None, :] & is_target[:, :, None]
         push = (self.margin + target[:, :, None] - distances[:, None, :]).where(intrudes, 0.0).clamp(min=0)
         lost = (1 - self.push) * target.sum(-1) + self.push * push.sum((-2, -1))
-        return lost.sum() / relevance.any(-1).sum().clamp(min=1)
+        return lost, relevance.any(-1)
 
     def extra_repr(self) -> str:
         return f"neighbours={self.neighbours}, margin={self.margin:g}, push={self.push:g}"

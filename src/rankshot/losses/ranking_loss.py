@@ -17,11 +17,10 @@ from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
 from rankshot.vectors import NotFinite, computable, unit_vectors
 
-from .checks import checked_batch
+from .checks import check_reduction, checked_batch, checked_references
 from .chunked import Plan, Term, rank
 from .registry import register
 
-REDUCTIONS = ("mean", "sum", "none")
 MOST_SMOOTHING = 100.0  # of cosines, which are from -1 to 1
 MOST_SAMPLES = 1000
 MOST_MEMORY = 2**50  # bytes
@@ -63,12 +62,14 @@ class RankingLoss(torch.nn.Module):
     What batches it needs: several classes with two or more images each, in any order and of any size. A query with
     nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").
 
-    | input          | shape  | what                                                            |
-    |----------------|--------|-----------------------------------------------------------------|
-    | embeddings     | (B, D) | float of any precision; need not be normalised                  |
-    | labels         | (B,)   | integers                                                        |
-    | ref_embeddings | (G, D) | what to rank; without it the batch ranks itself, leave-one-out  |
-    | ref_labels     | (G,)   | integers                                                        |
+    | input      | shape  | what                                                            |
+    |------------|--------|-----------------------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised                  |
+    | labels     | (B,)   | integers                                                        |
+    | ref_emb    | (G, D) | what to rank; without it the batch ranks itself, leave-one-out  |
+    | ref_labels | (G,)   | integers                                                        |
+
+    The arguments are those of pytorch-metric-learning. A miner's `indices_tuple` is refused: a ranking is of all items.
 
     Returns a scalar, or (B,) with reduction "none"; float32, or float64 for float64 embeddings. The value is the
     objective whose gradient is used, not the metric: with alpha other than 1 it may be negative. Watch
@@ -128,9 +129,7 @@ class RankingLoss(torch.nn.Module):
         self.terms = [Term(1.0, self.settings, shifts)]
         if self.coarse_weight:
             self.terms.append(Term(self.coarse_weight, settings(framework, metric, 1.0, coarse_alpha)))
-        if reduction not in REDUCTIONS:
-            raise ValueError(f"unknown reduction {reduction!r}: use one of {', '.join(map(repr, REDUCTIONS))}")
-        self.reduction = reduction
+        self.reduction = check_reduction(reduction)
         self.memory_budget = None if memory_budget is None else whole("memory_budget", memory_budget, 1, MOST_MEMORY)
         self._warned = False
 
@@ -138,26 +137,21 @@ class RankingLoss(torch.nn.Module):
         self,
         embeddings: Tensor,
         labels: Tensor,
-        ref_embeddings: Tensor | None = None,
+        indices_tuple: Any = None,
+        ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
+        *,
+        ref_embeddings: Tensor | None = None,
     ) -> Tensor:
         labels = checked_batch("embeddings", embeddings, "labels", labels)
-        if (ref_embeddings is None) != (ref_labels is None):
-            missing = "ref_labels" if ref_labels is None else "ref_embeddings"
-            raise ValueError(f"{missing} is missing: give ref_embeddings and ref_labels, or neither")
-        if ref_embeddings is not None and ref_labels is not None:
-            ref_labels = checked_batch("ref_embeddings", ref_embeddings, "ref_labels", ref_labels)
-            if ref_embeddings.shape[1] != embeddings.shape[1]:
-                raise ValueError(
-                    f"embeddings have {embeddings.shape[1]} dimensions, but ref_embeddings have {ref_embeddings.shape[1]}"
-                )
+        references = checked_references(embeddings, indices_tuple, ref_emb, ref_labels, ref_embeddings)
         rank = _uncompiled() if torch.compiler.is_compiling() else RankingLoss._rank
-        loss: Tensor = rank(self, embeddings, labels, ref_embeddings, ref_labels)
+        loss: Tensor = rank(self, embeddings, labels, *(references or (None, None)))
         return loss
 
-    def _rank(self, embeddings: Tensor, labels: Tensor, ref_embeddings: Tensor | None, ref_labels: Tensor | None) -> Tensor:
+    def _rank(self, embeddings: Tensor, labels: Tensor, ref_emb: Tensor | None, ref_labels: Tensor | None) -> Tensor:
         queries = unit_vectors(embeddings)
-        items = queries if ref_embeddings is None else unit_vectors(ref_embeddings)
+        items = queries if ref_emb is None else unit_vectors(ref_emb)
         dtype = torch.promote_types(queries.dtype, items.dtype)
         queries, items = queries.to(dtype), items.to(dtype)
         counts = relevant_counts(labels, ref_labels)
@@ -167,7 +161,7 @@ class RankingLoss(torch.nn.Module):
             labels=labels,
             item_labels=labels if ref_labels is None else ref_labels,
             leave_out=ref_labels is None,
-            bound=self._look(counts, rankable, embeddings, ref_embeddings) if may_look(counts) else n_items,
+            bound=self._look(counts, rankable, embeddings, ref_emb) if may_look(counts) else n_items,
             terms=tuple(self.terms),
             memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
         )
@@ -254,7 +248,7 @@ def normal_quantiles(deviation: float, number: int) -> list[float]:
 
 
 def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
-    for name, tensor in zip(("embeddings", "ref_embeddings"), embeddings, strict=True):
+    for name, tensor in zip(("embeddings", "ref_emb"), embeddings, strict=True):
         if tensor is not None and not bool(computable(tensor).isfinite().all()):
             row, column = (int(index) for index in (~computable(tensor).isfinite()).nonzero()[0])
             raise NotFinite(f"{name} must be finite, got {tensor[row, column].item()} in row {row}, column {column}")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from rankshot.limits import whole
 from rankshot.vectors import unit_vectors
 
-from .checks import checked_batch
+from .batch_loss import BatchLoss
 from .registry import PRESETS, register
 
 MOST_DIMENSIONS = 2**20
@@ -16,11 +16,12 @@ MOST_DIMENSIONS = 2**20
 
 @register(
     "siamese",
+    fixed={"reduction": "mean"},
     summary="are two images of one class? asked of every pair (the paper's baseline)",
     learning_rate=0.1,
     presets={**PRESETS, "mini-imagenet": {**PRESETS["mini-imagenet"], "updates": 24_000, "learning_rate": 0.01}},
 )
-class SiameseLoss(nn.Module):
+class SiameseLoss(BatchLoss):
     """Are two images of one class? Asked of every pair of the batch, and learned as a two-way softmax.
 
     What it optimises: the cross-entropy of "same" and "different", from the absolute difference of the two normalised
@@ -30,30 +31,50 @@ class SiameseLoss(nn.Module):
     What batches it needs: any with two images or more. Most pairs differ in class when there are many classes. It looks at
     one pair at a time; `RankingLoss` optimises whole rankings.
 
-    | input      | shape  | what                                           |
-    |------------|--------|------------------------------------------------|
-    | embeddings | (B, D) | float of any precision; need not be normalised |
-    | labels     | (B,)   | integers                                       |
+    | input      | shape  | what                                                        |
+    |------------|--------|-------------------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised              |
+    | labels     | (B,)   | integers                                                    |
+    | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
+    | ref_labels | (G,)   | integers                                                    |
 
     >>> loss = SiameseLoss(dimensions=2)
     >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1])).shape
     torch.Size([])
     """
 
-    def __init__(self, dimensions: int) -> None:
-        super().__init__()
+    def __init__(self, dimensions: int, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.head = nn.Linear(whole("dimensions", dimensions, 1, MOST_DIMENSIONS), 2)
 
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        if len(labels) < 2:
+    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+        if len(labels) < 2 and references is None:
             raise ValueError("a pair needs two images, got a batch of 1")
         if embeddings.shape[1] != self.head.in_features:
             raise ValueError(f"made for {self.head.in_features} dimensions, got embeddings of {embeddings.shape[1]}")
-        normalised = unit_vectors(embeddings).to(self.head.weight.dtype)
-        one, other = torch.triu_indices(len(labels), len(labels), offset=1, device=labels.device)
-        logits = self.head((_rows(normalised, one) - _rows(normalised, other)).abs())
-        return nn.functional.cross_entropy(logits, (labels[one] == labels[other]).long())
+        dtype, device = self.head.weight.dtype, labels.device
+        queries = unit_vectors(embeddings).to(dtype)
+        if references is None:  # every pair once
+            items, item_labels = queries, labels
+            one, other = torch.triu_indices(len(labels), len(labels), offset=1, device=device)
+        else:
+            items, item_labels = unit_vectors(references[0]).to(dtype), references[1]
+            one, other = torch.cartesian_prod(*(torch.arange(len(each), device=device) for each in (queries, items))).T
+        logits = self.head((_rows(queries, one) - _rows(items, other)).abs())
+        is_same = (labels[one] == item_labels[other]).long()
+        if self.reduction == "mean":
+            return nn.functional.cross_entropy(logits, is_same)
+        pairs = nn.functional.cross_entropy(logits, is_same, reduction="none")
+        return self.reduced(*_of_images(pairs, one, other if references is None else None, len(labels)))
+
+
+def _of_images(pairs: Tensor, one: Tensor, other: Tensor | None, images: int) -> tuple[Tensor, Tensor]:
+    """(pairs,) -> (images,): the sum over the pairs of each image, and how many; a pair of the batch counts for both."""
+    losses, counts = torch.zeros(2, images, dtype=pairs.dtype, device=pairs.device)
+    for members in (one,) if other is None else (one, other):
+        losses = losses.index_add(0, members, pairs)
+        counts = counts.index_add(0, members, torch.ones_like(pairs))
+    return losses, counts
 
 
 def _rows(vectors: Tensor, indices: Tensor) -> Tensor:

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import positive
-from rankshot.ranking.pool import relevance_of
-from rankshot.vectors import unit_vectors
 
-from .batch_loss import BatchLoss
+from .batch_loss import CosineLoss
 from .registry import register
 
 
-@register("smooth-ap", summary="average precision with softened comparisons (Brown et al., 2020)")
-class SmoothAPLoss(BatchLoss):
+@register(
+    "smooth-ap", fixed={"reduction": "mean"}, summary="average precision with softened comparisons (Brown et al., 2020)"
+)
+class SmoothAPLoss(CosineLoss):
     """Average precision with every comparison of two scores softened to a sigmoid.
 
     What it optimises: 1 - AP, where "item j stands above item i" counts sigmoid((s_j - s_i) / temperature) instead of 0 or
@@ -23,29 +23,30 @@ class SmoothAPLoss(BatchLoss):
     What batches it needs: several classes with two or more images each. Every query compares every pair of items, so time
     and memory grow with the cube of the batch; `RankingLoss` takes large batches.
 
-    | input      | shape  | what                                           |
-    |------------|--------|------------------------------------------------|
-    | embeddings | (B, D) | float of any precision; need not be normalised |
-    | labels     | (B,)   | integers                                       |
+    | input      | shape  | what                                                        |
+    |------------|--------|-------------------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised              |
+    | labels     | (B,)   | integers                                                    |
+    | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
+    | ref_labels | (G,)   | integers                                                    |
 
     Queries with nothing relevant or nothing irrelevant are left out of the mean.
 
     Args:
         temperature: how soft a comparison is.
+        reduction: mean, sum, or none.
 
     >>> loss = SmoothAPLoss()
     >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)
     """
 
-    def __init__(self, temperature: float = 0.01) -> None:
-        super().__init__()
+    def __init__(self, temperature: float = 0.01, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.temperature = positive("temperature", temperature)
 
-    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        normalised = unit_vectors(embeddings)
-        scores = normalised @ normalised.T / self.temperature
-        relevance, valid = relevance_of(labels)
+    def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        scores = cosines / self.temperature
         above = torch.sigmoid(scores[:, None, :] - scores[:, :, None])  # [query, item, other]: is the other above?
         counted = torch.stack([relevance, valid], -1).to(above.dtype)
         # An item is half above itself: 0.5 of what is counted here is its own, and 1 is its place.
@@ -53,7 +54,7 @@ class SmoothAPLoss(BatchLoss):
         n_relevant = relevance.sum(-1)
         precision = (relevance * among_relevant / among_all).sum(-1) / n_relevant.clamp(min=1)
         rankable = (n_relevant > 0) & (n_relevant < valid.sum(-1))
-        return ((1 - precision) * rankable).sum() / rankable.sum().clamp(min=1)
+        return (1 - precision) * rankable, rankable
 
     def extra_repr(self) -> str:
         return f"temperature={self.temperature:g}"

@@ -6,15 +6,13 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import positive
-from rankshot.ranking.pool import relevance_of
-from rankshot.vectors import unit_vectors
 
-from .batch_loss import BatchLoss
+from .batch_loss import CosineLoss
 from .registry import register
 
 
-@register("supcon", summary="supervised contrastive learning (Khosla et al., 2020)")
-class SupConLoss(BatchLoss):
+@register("supcon", fixed={"reduction": "mean"}, summary="supervised contrastive learning (Khosla et al., 2020)")
+class SupConLoss(CosineLoss):
     """Each image of one's class is to be picked out of all others, one at a time.
 
     What it optimises: -mean_{j of i's class} log p_ij, with p_ij the softmax over j of cos(i, j) / temperature: the mean
@@ -22,29 +20,30 @@ class SupConLoss(BatchLoss):
 
     What batches it needs: several classes with two or more images each. An image that is alone in its class is left out.
 
-    | input      | shape  | what                                           |
-    |------------|--------|------------------------------------------------|
-    | embeddings | (B, D) | float of any precision; need not be normalised |
-    | labels     | (B,)   | integers                                       |
+    | input      | shape  | what                                                        |
+    |------------|--------|-------------------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised              |
+    | labels     | (B,)   | integers                                                    |
+    | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
+    | ref_labels | (G,)   | integers                                                    |
 
     Args:
         temperature: of the softmax over the batch.
+        reduction: mean, sum, or none.
 
     >>> SupConLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)
     """
 
-    def __init__(self, temperature: float = 0.1) -> None:
-        super().__init__()
+    def __init__(self, temperature: float = 0.1, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.temperature = positive("temperature", temperature)
 
-    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        normalised = unit_vectors(embeddings)
-        relevance, valid = relevance_of(labels)
-        chances = (normalised @ normalised.T / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)
+    def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        chances = (cosines / self.temperature).masked_fill(~valid, -torch.inf).log_softmax(-1)
         n_relevant = relevance.sum(-1)
         right = chances.masked_fill(~relevance, 0.0).sum(-1) / n_relevant.clamp(min=1)
-        return -right.sum() / (n_relevant > 0).sum().clamp(min=1)
+        return -right, n_relevant > 0
 
     def extra_repr(self) -> str:
         return f"temperature={self.temperature:g}"

@@ -6,15 +6,14 @@ import torch
 from torch import Tensor
 
 from rankshot.limits import positive
-from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import squared_distances
 
-from .batch_loss import BatchLoss
+from .batch_loss import CosineLoss
 from .registry import register
 
 
-@register("triplet", summary="triplets with semi-hard negatives (Schroff et al., 2015)")
-class TripletLoss(BatchLoss):
+@register("triplet", fixed={"reduction": "mean"}, summary="triplets with semi-hard negatives (Schroff et al., 2015)")
+class TripletLoss(CosineLoss):
     """Of each pair of one class, the second image is to be nearer to the first than any of another class, by a margin.
 
     What it optimises: [margin + d(a, p) - d(a, n)]_+ over all pairs (a, p) of one class, with squared distances of unit
@@ -23,25 +22,27 @@ class TripletLoss(BatchLoss):
     What batches it needs: two classes or more, one of them with two images. It learns from one negative a pair;
     `RankingLoss` from all.
 
-    | input      | shape  | what                                           |
-    |------------|--------|------------------------------------------------|
-    | embeddings | (B, D) | float of any precision; need not be normalised |
-    | labels     | (B,)   | integers                                       |
+    | input      | shape  | what                                                        |
+    |------------|--------|-------------------------------------------------------------|
+    | embeddings | (B, D) | float of any precision; need not be normalised              |
+    | labels     | (B,)   | integers                                                    |
+    | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
+    | ref_labels | (G,)   | integers                                                    |
 
     Args:
         margin: by which an image of the own class is to be nearer.
+        reduction: mean (over all pairs), sum, or none (the mean over the pairs of each image).
 
     >>> TripletLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
     tensor(...)
     """
 
-    def __init__(self, margin: float = 0.2) -> None:
-        super().__init__()
+    def __init__(self, margin: float = 0.2, *, reduction: str = "mean") -> None:
+        super().__init__(reduction)
         self.margin = positive("margin", margin)
 
-    def compute(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        distances = squared_distances(embeddings)
-        relevance, valid = relevance_of(labels)
+    def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        distances = squared_distances(cosines)
         irrelevant = valid & ~relevance
         # [anchor, positive, other]: of another class, and farther than the positive
         farther = irrelevant[:, None, :] & (distances[:, None, :] > distances[:, :, None])
@@ -50,7 +51,7 @@ class TripletLoss(BatchLoss):
         negative = torch.where(farther.any(-1), semi_hard, farthest)
         pairs = relevance & irrelevant.any(-1, keepdim=True)
         lost = (self.margin + distances - negative).where(pairs, 0.0).clamp(min=0)
-        return lost.sum() / pairs.sum().clamp(min=1)
+        return lost, pairs
 
     def extra_repr(self) -> str:
         return f"margin={self.margin:g}"
