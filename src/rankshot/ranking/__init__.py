@@ -1,5 +1,6 @@
 """The mathematics: scores and relevance in; metrics, rankings and weights out. Pure functions, torch only."""
 
+from .accumulated import RetrievalMetric
 from .inference import loss_augmented_ranking, predicted_ranking, true_ranking
 from .metrics import (
     Metric,
@@ -19,6 +20,7 @@ from .pool import relevance_of
 __all__ = [
     "Metric",
     "Objective",
+    "RetrievalMetric",
     "auc",
     "average_precision",
     "dlm",
