@@ -87,8 +87,8 @@ def test_it_is_one_of_their_losses(kind):
 def test_bad_input():
     with pytest.raises(ValueError, match="reduction must be 'mean' or 'sum'"):
         adapt(losses.RankingLoss(reduction="none"))
-    with pytest.raises(TypeError, match="adapt takes a loss of rankshot.losses"):
+    with pytest.raises(TypeError, match="adapt takes a loss of"):
         adapt("map-dlm")
     pairs = tuple(torch.tensor([0]) for _ in range(4))
-    with pytest.raises(ValueError, match="indices_tuple must be None.*Leave the miner out"):
+    with pytest.raises(ValueError, match=r"indices_tuple must be None.*Leave the miner out"):
         adapt(losses.RankingLoss())(torch.randn(4, 3), torch.arange(4) % 2, pairs)

@@ -20,13 +20,12 @@ class AdaptedLoss(BaseMetricLossFunction):  # type: ignore[misc]  # PML has no t
     ) -> dict[str, dict[str, Any]]:
         if indices_tuple is not None:
             raise ValueError(
-                "indices_tuple must be None: every image is compared with all others, and there are no pairs or triplets to "
-                "choose. Leave the miner out; DistributedLossWrapper hands such pairs over with efficient=True, so give it "
-                "efficient=False"
+                "indices_tuple must be None: every image is compared with all others, and there are no pairs or triplets "
+                "to choose. Leave the miner out; DistributedLossWrapper hands such pairs over with efficient=True, so "
+                "give it efficient=False"
             )
-        references = (
-            (None, None) if ref_emb is embeddings else (ref_emb, ref_labels)
-        )  # PML's way to say that there are none
+        # Where there are no references, PML hands the batch itself over.
+        references = (None, None) if ref_emb is embeddings else (ref_emb, ref_labels)
         value = self.loss(embeddings, labels, None, *references)
         return {"loss": {"losses": value, "indices": None, "reduction_type": "already_reduced"}}
 

@@ -18,8 +18,8 @@ OnEmpty = Literal["skip", "neg", "pos", "error"]
 class RetrievalMetric:
     """The mean over queries of a ranking metric; the items of a query may come in any pieces, and in any process.
 
-    `update` takes what torchmetrics' retrieval metrics take, and a query is known by its index. `compute` ranks all that has
-    come, in all processes where `torch.distributed` runs, and gives one number; `reset` forgets it.
+    `update` takes what torchmetrics' retrieval metrics take, and a query is known by its index. `compute` ranks all that
+    has come, in all processes where `torch.distributed` runs, and gives one number; `reset` forgets it.
 
     Args:
         metric: ap, ndcg, auc, rr, precision@K, or a `ranking.Metric`.
@@ -97,7 +97,7 @@ class RetrievalMetric:
 
 def _as_rows(preds: Tensor, target: Tensor, indexes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(n,) each -> (Q, G): scores, relevance, and which places hold an item."""
-    _, row, counts = indexes.unique(return_inverse=True, return_counts=True)
+    _, row, counts = torch.unique(indexes, return_inverse=True, return_counts=True)
     order = row.argsort(stable=True)
     row = row[order]
     column = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
