@@ -45,11 +45,12 @@ def main():
         wrapped = DistributedLossWrapper(adapt(kind()), efficient=len(sys.argv) > 4)
         try:
             found = gradient(wrapped, part)
+            distributed.all_reduce(found)
+            print(json.dumps((found / 2).tolist()))  # as DistributedDataParallel does
         except ValueError as error:
             print(json.dumps(str(error)))
-            return
-        distributed.all_reduce(found)
-        print(json.dumps((found / 2).tolist()))  # as DistributedDataParallel does
+    distributed.barrier()  # who leaves first takes the connection with it
+    distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
