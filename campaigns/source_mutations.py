@@ -47,7 +47,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
     "training": [
         ("sections.py", "self.decay ** (update // self.decay_every)", "self.decay ** (update // self.decay_every + 1)"),
         ("sections.py", "min(1.0, (update + 1) / self.warm_up)", "min(1.0, update / self.warm_up)"),
-        ("optimiser.py", "config.weight_decay if weight.dim() > 1 else 0.0", "config.weight_decay"),
+        ("optimiser.py", "config.weight_decay if id(weight) in shrinks else 0.0", "config.weight_decay"),
         ("optimiser.py", "config.trunk_rate if id(weight) in trunk else 1.0", "config.trunk_rate"),
         ("optimiser.py", "module.eval()", "pass"),
         ("state.py", "share = 1 - self.factor**updates", "share = 1.0"),

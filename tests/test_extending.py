@@ -204,7 +204,7 @@ def network_file(name, body):
         (
             "flat.py",
             "glyphs",
-            "'mine' must give one embedding an image, (B, D), and gives shape (2, 4, 26, 26) for 2 images",
+            "'mine' must give one embedding an image, (B, D) of floats, and gives shape (2, 4, 26, 26) of torch.float32",
         ),
         ("no_module.py", "glyphs", "the network 'mine' is no torch.nn.Module"),
         ("raises.py", "glyphs", "(raises.py, line 6)"),
@@ -330,7 +330,7 @@ def test_a_module_with_attributes_of_our_names(here):
     conv4 = rankshot.wrap(rankshot.models.Conv4(1, 4), preprocess=rankshot.Preprocess(1, 16, 16))
     assert (type(conv4).__name__, conv4.description["name"]) == ("Conv4", "conv4")  # of rankshot's own, it stays what it is
     other = rankshot.wrap(Awkward(), preprocess=rankshot.Preprocess(1, 8, 8, invert=True))
-    with pytest.raises(ValueError, match="wants pictures as 8x8 grey, and the network that is given 8x8 grey, dark ink"):
+    with pytest.raises(ValueError, match="wants pictures 8x8 grey, and the network that is given 8x8 grey, dark ink"):
         rankshot.from_pretrained(here / "folder", network=other)
 
 

@@ -55,7 +55,8 @@ def test_pixels_between_pixels():
 def test_there_and_back_as_json():
     wanted = Preprocess(3, 20, 30, "pad", "lanczos", (0.5, 0.4, 0.3), (0.2, 0.2, 0.2), invert=True)
     assert checked(json.loads(json.dumps(wanted.to_json())), Preprocess, "file") == wanted
-    assert str(wanted) == "30x20 in colour, dark ink made bright"
+    assert str(wanted) == "30x20 in colour, padded, lanczos, dark ink made bright, mean 0.3 0.4 0.5, deviation 0.2"
+    assert str(Preprocess(1, 28, 28, "crop")) == "28x28 grey, cropped"
     assert wanted.shape == (3, 20, 30)
 
 

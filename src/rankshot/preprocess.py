@@ -56,7 +56,14 @@ class Preprocess:
 
     def __str__(self) -> str:
         colours = {1: "grey", 3: "in colour"}.get(self.channels, f"of {self.channels} channels")
-        return f"{self.width}x{self.height} {colours}{', dark ink made bright' if self.invert else ''}"
+        fits = {"crop": "cropped", "pad": "padded"}
+        details = [fits[self.fit]] if self.fit in fits else []
+        details += [self.interpolation] if self.interpolation != "bicubic" else []
+        details += ["dark ink made bright"] if self.invert else []
+        for name in ("mean", "deviation"):
+            numbers = sorted(set(getattr(self, name)))
+            details += [f"{name} {' '.join(f'{number:.3g}' for number in numbers)}"] if numbers else []
+        return ", ".join([f"{self.width}x{self.height} {colours}", *details])
 
 
 def check_preprocess(given: Preprocess) -> Preprocess:

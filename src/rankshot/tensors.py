@@ -37,10 +37,21 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
     """All of them in one file, with notes, whole or not at all."""
     from safetensors.torch import save
 
-    content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, {**notes, **CHECKSUM})
+    content = save(_apart(tensors), {**notes, **CHECKSUM})
     start, end = _checksum_span(content[: 8 + int.from_bytes(content[:8], "little")])
     digest = hashlib.sha256(content).hexdigest().encode()
     write_whole(path, content[:start] + digest + content[end:])
+
+
+def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """On the CPU, each with memory of its own: layers may share their weights, which safetensors does not write."""
+    alone, taken = {}, set()
+    for name, tensor in tensors.items():
+        alone[name] = tensor.detach().cpu().contiguous()
+        if (memory := alone[name].untyped_storage().data_ptr()) in taken and alone[name].numel():
+            alone[name] = alone[name].clone()
+        taken.add(memory)
+    return alone
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 from rankshot.cli.train_options import docs_of
@@ -11,8 +12,8 @@ from rankshot.methods import METHODS
 from rankshot.registry import Choice
 from rankshot.training import TrainConfig
 from rankshot.training.config import PLACES
-from rankshot.training.old_configs import VERSION
-from rankshot.training.sections import SECTIONS, OptimiserConfig
+from rankshot.training.sections import SECTIONS, OptimiserConfig, RunConfig
+from rankshot.version import FORMAT
 
 
 def test_through_a_file(tmp_path):
@@ -20,7 +21,7 @@ def test_through_a_file(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"rankshot": "0.1.0", "model": {}, **config.to_json()}))
     assert TrainConfig.from_json(path) == config
-    assert json.loads(path.read_text())["format"] == VERSION
+    assert json.loads(path.read_text())["format"] == FORMAT
     assert TrainConfig.of(**config.flat()) == config
 
 
@@ -161,7 +162,7 @@ def test_settings_of_one_name():
 
 def test_a_config_of_a_newer_version(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text(json.dumps({"format": VERSION + 1, "data": {"name": "x"}}))
+    path.write_text(json.dumps({"format": FORMAT + 1, "data": {"name": "x"}}))
     with pytest.raises(ValueError, match=r"config\.json: its format 3 is newer than this version of rankshot, .* up to 2"):
         TrainConfig.from_json(path)
 
@@ -214,3 +215,30 @@ def test_every_setting_is_explained():
         told = docs_of(kind)
         assert {each.name for each in fields(kind)} - {"architecture"} == set(told)
     assert len(PLACES) == sum(len(fields(kind)) for kind in SECTIONS.values()) - 1
+
+
+def test_numbers_of_numpy_and_paths(tmp_path):
+    rate, alpha = np.logspace(-4, -2, 3)[0], np.float32(2)
+    config = TrainConfig.of(learning_rate=rate, updates=np.int64(5), data=tmp_path, alpha=alpha)
+    assert (config.optimiser.learning_rate, config.run.updates) == (pytest.approx(1e-4), 5)
+    assert (config.data.name, config.method.settings["alpha"]) == (str(tmp_path), 2.0)
+    assert json.loads(json.dumps(config.to_json())) == json.loads(json.dumps(config.to_json()))
+    assert RunConfig(updates=np.int32(3)).updates == 3
+
+
+def test_sections_of_another_type():
+    with pytest.raises(TypeError, match=r"method must be a Choice, got 'nca': TrainConfig\.of\(…\) takes settings by name"):
+        TrainConfig(method="nca")
+    with pytest.raises(TypeError, match="run must be a RunConfig, got "):
+        TrainConfig(run={"updates": 3})
+
+
+def test_sections_without_their_format(tmp_path):
+    (tmp_path / "config.json").write_text('{"run": {"updates": 7}, "method": {"name": "nca"}}')
+    config = TrainConfig.from_json(tmp_path / "config.json")
+    assert (config.run.updates, config.method.name) == (7, "nca")
+
+
+def test_epochs_are_no_updates():
+    with pytest.raises(ValueError, match="unknown setting 'epochs': training is counted in batches"):
+        TrainConfig.of(epochs=3)

@@ -4,15 +4,17 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from pictures import class_folders
 from small import SMALL, small
 from torch import nn
 
 import rankshot
-from rankshot import data, losses
+from rankshot import data, losses, report
 from rankshot.methods import Context, LossMethod
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
@@ -21,6 +23,8 @@ from rankshot.training.callbacks import loggers_for
 from rankshot.training.loop import Diverged
 from rankshot.training.run_folder import read_metrics, status_of
 from rankshot.vectors import NotFinite
+
+GLYPHS = Preprocess(1, 28, 28, invert=True)  # as the data set is made ready
 
 
 def trunk():
@@ -85,7 +89,7 @@ def test_a_logger_is_closed_when_training_breaks_down(tmp_path):
 def test_dropout_repeats_itself_also_in_a_resumed_run(tmp_path, device):
     def network():
         torch.manual_seed(3)
-        return rankshot.wrap(nn.Sequential(trunk(), nn.Dropout(0.5)), preprocess=Preprocess(1, 28, 28), name="mine")
+        return rankshot.wrap(nn.Sequential(trunk(), nn.Dropout(0.5)), preprocess=GLYPHS, name="mine")
 
     class Stops(Callback):
         def updated(self, update, *numbers):
@@ -104,7 +108,7 @@ def test_dropout_repeats_itself_also_in_a_resumed_run(tmp_path, device):
     train(config, tmp_path / "cut", network=network(), resume=True)
     whole, cut = (read_tensors(tmp_path / name / "state.safetensors") for name in ("whole", "cut"))
     assert all(torch.equal(tensor, cut[name]) for name, tensor in whole.items())
-    plain = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28), name="mine")
+    plain = rankshot.wrap(trunk(), preprocess=GLYPHS, name="mine")
     torch.manual_seed(3)
     train(config, tmp_path / "plain", network=plain)
     assert not torch.equal(
@@ -115,7 +119,7 @@ def test_dropout_repeats_itself_also_in_a_resumed_run(tmp_path, device):
 def test_a_network_a_loss_and_images_that_are_given(tmp_path):
     seen, held_out = data.load("glyphs", "train"), data.load("glyphs", "val")
     torch.manual_seed(3)
-    network = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28), name="mine")
+    network = rankshot.wrap(trunk(), preprocess=GLYPHS, name="mine")
     first = {name: each.clone() for name, each in network.state_dict().items()}
     heard = Heard()
     given = {"network": network, "loss": losses.NCALoss(0.2), "train_set": seen, "val_set": held_out}
@@ -158,7 +162,7 @@ def test_objects_equal_to_names_give_the_same_weights(tmp_path):
 def test_a_run_with_objects_goes_on_with_them(tmp_path):
     def go(updates, **more):
         torch.manual_seed(0)
-        given = {"network": rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28)), "loss": losses.TripletLoss()}
+        given = {"network": rankshot.wrap(trunk(), preprocess=GLYPHS), "loss": losses.TripletLoss()}
         return train(small(updates=updates), tmp_path / "run", **{**given, **more})
 
     go(6)
@@ -201,7 +205,7 @@ def test_objects_that_are_none(tmp_path, given, message):
 
 
 def test_a_network_of_one_s_own_is_not_mirrored_in_silence(tmp_path):
-    network = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28))
+    network = rankshot.wrap(trunk(), preprocess=GLYPHS)
     with pytest.raises(ValueError, match="mirror is for networks by name"):
         train(small(mirror=True, augment=("flip",)), tmp_path / "run", network=network)
     with pytest.raises(TypeError, match=r"config must be a TrainConfig, got \{\}"):
@@ -211,7 +215,7 @@ def test_a_network_of_one_s_own_is_not_mirrored_in_silence(tmp_path):
 
 def test_it_begins_with_the_weights_of_another_run_of_it(tmp_path):
     def mine():
-        return rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28))
+        return rankshot.wrap(trunk(), preprocess=GLYPHS)
 
     train(small(updates=3), tmp_path / "one", network=mine())
     train(small(updates=1, init=str(tmp_path / "one")), tmp_path / "two", network=mine())
@@ -314,3 +318,115 @@ def test_a_context_tells_what_a_method_is_made_for(tmp_path):
     train(small(updates=1, filters=8), tmp_path / "run", method=made)
     assert seen == [Context(embedding_dim=8, classes=419, batch_classes=4, batch_size=32)]
     assert TrainConfig.from_json(tmp_path / "run" / "config.json").method.name == "made"
+
+
+def test_pictures_must_be_as_the_network_says(tmp_path):
+    """Else it would be asked about others later than those that it has learned from."""
+    network = rankshot.wrap(trunk(), preprocess=Preprocess(1, 28, 28))
+    with pytest.raises(ValueError, match="wants pictures 28x28 grey, and these were made ready 28x28 grey, dark"):
+        train(small(updates=2), tmp_path / "run", network=network)
+    assert not (tmp_path / "run").exists()
+    images = data.load("glyphs", "train")  # of sets that are given only the size is known
+    train(small(updates=2, validate_every=0), tmp_path / "run", network=network, train_set=images)
+
+
+def test_pictures_of_one_s_own_are_made_ready_for_a_network_that_is_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKSHOT_DATA", str(tmp_path / "root"))
+    class_folders(tmp_path / "photos", classes=10, per_class=4)
+    padded = Preprocess(3, 20, 24, fit="pad", mean=(0.5,) * 3)
+    network = rankshot.wrap(nn.Sequential(nn.Flatten(), nn.Linear(3 * 20 * 24, 4)), preprocess=padded)
+    settings = {"data": str(tmp_path / "photos"), "updates": 2, "device": "cpu"}
+    config = rankshot.config_for(network=network, tell=lambda text: None, **settings)
+    assert data.preprocess_of(config.data.name) == Preprocess(3, 20, 24, fit="pad")
+    train(config, tmp_path / "run", network=network)
+    assert rankshot.Embedder(rankshot.models.from_pretrained(tmp_path / "run", network=network)).preprocess == padded
+    with pytest.raises(ValueError, match="size is 32, and the network takes pictures 24x20 in colour, padded, mean"):
+        rankshot.config_for(network=network, size=32, **settings)
+    stretched = rankshot.config_for(data=str(tmp_path / "photos"), updates=2, tell=lambda text: None)
+    with pytest.raises(ValueError, match="the network takes images of 3x20x24"):
+        train(stretched, tmp_path / "other", network=network)
+
+
+def test_another_mean_cannot_go_on(tmp_path):
+    def network(mean):
+        return rankshot.wrap(trunk(), preprocess=replace(GLYPHS, mean=(mean,), deviation=(0.2,)), name="mine")
+
+    train(small(updates=2, validate_every=0), tmp_path / "run", network=network(0.5))
+    with pytest.raises(ValueError, match=r"was begun with pictures .* mean 0\.5, .* and cannot go on with .* mean 0\.1"):
+        train(small(updates=4, validate_every=0), tmp_path / "run", network=network(0.1), resume=True)
+
+
+def test_what_is_frozen_and_its_mode_are_put_back(tmp_path):
+    network = rankshot.wrap(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten()), preprocess=GLYPHS).eval()
+    train(small(updates=2, validate_every=0, frozen=("0",)), tmp_path / "one", network=network)
+    assert not network.training
+    assert all(parameter.requires_grad for parameter in network.parameters())
+    before = network[0].weight.clone()
+    train(small(updates=2, validate_every=0), tmp_path / "two", network=network)
+    assert not torch.equal(network[0].weight, before)
+
+
+def test_a_run_that_ended_before_its_first_checkpoint_begins_with_the_same_weights(tmp_path):
+    def network(seed):
+        torch.manual_seed(seed)
+        return rankshot.wrap(trunk(), preprocess=GLYPHS, name="mine")
+
+    config = small(updates=4, validate_every=0)
+    train(config, tmp_path / "whole", network=network(0))
+    with pytest.raises(RuntimeError, match="mine"):
+        train(config, tmp_path / "cut", network=network(0), callbacks=[Fails("started")])
+    train(config, tmp_path / "cut", network=network(1), resume=True)
+    whole, cut = (read_tensors(tmp_path / name / "state.safetensors") for name in ("whole", "cut"))
+    assert all(torch.equal(tensor, cut[name]) for name, tensor in whole.items())
+
+
+def test_layers_that_share_their_weights(tmp_path):
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one = self.other = nn.Conv2d(1, 1, 3, stride=2)
+
+        def forward(self, images):
+            return self.other(self.one(images)).flatten(1)
+
+    network = rankshot.wrap(Shared(), preprocess=GLYPHS)
+    train(small(updates=2), tmp_path / "run", network=network)
+    found = rankshot.from_pretrained(tmp_path / "run", network=Shared)  # by its class
+    assert found.one.weight is found.other.weight
+    assert torch.equal(found.one.weight, read_tensors(tmp_path / "run" / "model.safetensors")["other.weight"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_weights_that_cannot_learn(tmp_path, dtype):
+    network = rankshot.wrap(trunk().to(dtype), preprocess=replace(GLYPHS, mean=(0.5,)))
+    with pytest.raises(ValueError, match=f"must be float32 to learn, and 'network.0.weight' is {dtype}"):
+        train(small(updates=2), tmp_path / "run", network=network)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_network_that_gives_something_else_in_training(tmp_path):
+    class Inception(nn.Sequential):
+        def forward(self, images):
+            return (super().forward(images), None) if self.training else super().forward(images)
+
+    network = rankshot.wrap(Inception(trunk()), preprocess=GLYPHS)
+    with pytest.raises(ValueError, match="in training the network gives a tuple, and not embeddings"):
+        train(small(updates=2), tmp_path / "run", network=network)
+    assert not (tmp_path / "run").exists()
+
+
+def test_sentences_about_what_was_given(tmp_path):
+    config = small(updates=2, validate_every=0)
+    given = {"network": rankshot.wrap(trunk(), preprocess=GLYPHS), "loss": losses.NCALoss()}
+    train(config, tmp_path / "run", train_set=data.load("glyphs", "train"), **given)
+    recorded = TrainConfig.from_json(tmp_path / "run" / "config.json")
+    with pytest.raises(ValueError, match="unknown setting 'temperature': NCALoss was given from Python"):
+        recorded.changed(temperature=0.3)
+    with pytest.raises(ValueError, match="the images were given from Python: give them again, as train_set"):
+        train(recorded, tmp_path / "run", resume=True, **given)
+    with pytest.raises(ValueError, match="was begun with data 'given from Python' and cannot go on with 'glyphs'"):
+        train(config, tmp_path / "run", resume=True, **given)
+    with pytest.raises(ValueError, match="was given from Python: say what to measure on with --data"):
+        report.protocol_for([tmp_path / "run"])
+    with pytest.raises(TypeError, match="callbacks must be a list of"):
+        train(config, tmp_path / "other", callbacks=None)

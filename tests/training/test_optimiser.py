@@ -134,3 +134,20 @@ def test_a_gradient_that_is_cut(tmp_path):
         two[name] - one[name] for name in one if name.startswith("model.") and "running" not in name and "num_" not in name
     ]
     assert torch.cat([each.flatten() for each in moved]).norm().item() == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_norms_and_biases_of_any_shape_do_not_shrink():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.matrix = nn.Parameter(torch.ones(1, 4, 1, 1)), nn.Parameter(torch.ones(4, 3))
+
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.LayerNorm([4, 7, 7]), Scaled(), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(5, 1)
+    )
+    config = OptimiserConfig(name="adamw", weight_decay=0.1)
+    optimiser = make_optimiser(config, model, nn.Module(), 0.1, torch.device("cpu"))
+    shrinks = {id(weight) for group in optimiser.param_groups if group["weight_decay"] for weight in group["params"]}
+    assert {name for name, weight in model.named_parameters() if id(weight) in shrinks} == {
+        "0.weight", "2.matrix", "5.weight",
+    }  # fmt: skip

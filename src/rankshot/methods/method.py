@@ -100,6 +100,8 @@ class Method(nn.Module):
     def embed(self, model: nn.Module, images: Tensor) -> Tensor:
         with torch.autocast(images.device.type, self.precision, enabled=self.precision != torch.float32):
             embeddings: Tensor = model(images)
+        if not isinstance(embeddings, Tensor):
+            raise ValueError(f"in training the network gives a {type(embeddings).__name__}, and not embeddings (B, D)")
         return embeddings
 
 

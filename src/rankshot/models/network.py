@@ -24,9 +24,10 @@ from rankshot.registry import Part, Registry
 from rankshot.schema import Between, Length, checked
 
 from .mirrored import Mirrored
-from .normalised import normalised
+from .normalised import Normalised, normalised
 
 PACKAGE = Path(__file__).parents[1]
+LONGEST_NAME = 100
 CONTRACT = ("embedding_dim", "preprocess", "description", "wrapped_network")
 NETWORKS = Registry("network", home="rankshot.methods")
 register = NETWORKS.register
@@ -41,7 +42,7 @@ BOUNDED: dict[Any, Any] = {
 class Description(TypedDict, total=False):
     """A network by its name and settings; `embedder` is the embedding network that it is built around, if it is."""
 
-    name: Required[Annotated[str, Length(100)]]
+    name: Required[Annotated[str, Length(LONGEST_NAME)]]
     in_channels: Annotated[int, Between(1, 2**14)]
     mirror: bool
     embedder: Description
@@ -130,9 +131,14 @@ def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) 
     if not isinstance(module, nn.Module):
         raise TypeError(f"a network is a torch.nn.Module, got {module!r:.60}")
     check_preprocess(preprocess)
-    if is_wrapped(module):
-        raise ValueError(f"{type(module).__name__} is a network of rankshot's already: it tells its own preprocess")
+    if name is not None and not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME):
+        raise ValueError(f"the name of a network must be a text of 1 to {LONGEST_NAME} characters, got {name!r:.60}")
     own = getattr(module, "description", None)
+    if is_wrapped(module):
+        if isinstance(module, Normalised | Around | Mirrored) or own["name"] in NETWORKS:  # type: ignore[index]
+            name = type(module).__name__
+            raise ValueError(f"{name} is a network of rankshot's already, for pictures {module.preprocess}")
+        own = None  # a module of one's own that is wrapped once more, as in a notebook
     if isinstance(own, Mapping) and own.get("name") in NETWORKS:  # of rankshot's own: it only has no pictures yet
         description, network = dict(own), normalised(module, preprocess)
         name = str(own["name"])
@@ -141,10 +147,10 @@ def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) 
         if name in NETWORKS:
             raise ValueError(f"there is a network {name!r} in rankshot: call yours otherwise, wrap(…, name=…)")
         description, network = describe(name, preprocess, {}), normalised(module, preprocess)
-        if any(hasattr(network, attribute) for attribute in CONTRACT):  # its own, of these names
-            network = Around(network)
-    network.preprocess, network.description = preprocess, description  # type: ignore[assignment]
+        if network is module and not is_wrapped(module) and any(hasattr(module, attribute) for attribute in CONTRACT):
+            network = Around(module)  # which has attributes of these names that mean something else
     network.embedding_dim = measured_dim(network, preprocess, name)  # type: ignore[assignment]
+    network.preprocess, network.description = preprocess, description  # type: ignore[assignment]
     return network
 
 
@@ -178,17 +184,17 @@ def measured_dim(network: nn.Module, preprocess: Preprocess, name: str) -> int:
     try:
         with torch.no_grad():
             embeddings = network.eval()(images)
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+    except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
         size = "x".join(map(str, preprocess.shape))
         raise ValueError(f"the network {name!r} cannot take images of {size} (channels, height, width): {error}") from None
     finally:
         for module, mode in training:
             module.training = mode
     shape = tuple(getattr(embeddings, "shape", ()))
-    if len(shape) != 2 or shape[0] != 2:
-        got = f"shape {shape}" if shape else f"a {type(embeddings).__name__}"
+    if len(shape) != 2 or shape[0] != 2 or shape[1] == 0 or not embeddings.is_floating_point():
+        got = f"shape {shape} of {embeddings.dtype}" if shape else f"a {type(embeddings).__name__}"
         raise ValueError(
-            f"the network {name!r} must give one embedding an image, (B, D), and gives {got} for 2 images: "
+            f"the network {name!r} must give one embedding an image, (B, D) of floats, and gives {got} for 2 images: "
             "let it end with pooling and torch.nn.Flatten()"
         )
     return int(shape[1])
@@ -211,6 +217,12 @@ def preprocess_of(network: nn.Module) -> Preprocess:
             "preprocess=Preprocess(channels, height, width)) makes a network of one's own known"
         )
     return preprocess
+
+
+def check_embedding_network(name: str) -> None:
+    """Complain of a network that is built around another one: a method makes it."""
+    if next(iter(inspect.signature(NETWORKS[name].make).parameters), None) == "embedder":
+        raise ValueError(f"{name!r} is no embedding network, but built around one by its method: --method {name}")
 
 
 def is_network(name: str, kind: Any) -> bool:

@@ -39,5 +39,6 @@ class Normalised(nn.Module):
         return self.network
 
     def forward(self, images: Tensor) -> Tensor:
-        embeddings: Tensor = self.network((images - self.mean) / self.deviation)
+        mean, deviation = self.mean.to(images.dtype), self.deviation.to(images.dtype)
+        embeddings: Tensor = self.network((images - mean) / deviation)
         return embeddings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
@@ -12,9 +13,11 @@ from torch import Tensor, nn
 from rankshot.preprocess import Preprocess
 from rankshot.schema import read_json
 from rankshot.tensors import read_tensors
+from rankshot.version import check_format
 
 from .network import (
     NETWORKS,
+    PACKAGE,
     Description,
     assemble,
     build,
@@ -42,6 +45,7 @@ class Images(TypedDict, total=False):
 class Config(TypedDict, total=False):
     """config.json, as far as a network is concerned; the settings of its training may lie beside."""
 
+    format: int
     model: Description
     preprocess: Preprocess
     images: Images
@@ -52,6 +56,10 @@ class Config(TypedDict, total=False):
 def read_config(folder: Path) -> Config:
     """What a folder tells about its network, checked."""
     config: Config = read_json(folder / CONFIG, Config)
+    try:
+        check_format(config.get("format", 1))
+    except ValueError as error:
+        raise ValueError(f"{folder / CONFIG}: {error}") from None
     return config
 
 
@@ -82,9 +90,11 @@ def from_pretrained(run: str | Path, network: nn.Module | None = None) -> nn.Mod
 
     Args:
         run: folder or name.
-        network: a network of one's own, which the weights in the folder are for. One that is registered is not needed.
+        network: a network of one's own, or its class, which the weights are for. One that is registered is not needed.
     """
     folder = folder_with_network(run)
+    if inspect.isclass(network):
+        network = network()
     if not (folder / WEIGHTS).exists():
         raise FileNotFoundError(f"{folder} holds no network yet: a run keeps its first one at its first validation")
     description, stored = described_in(folder), read_tensors(folder / WEIGHTS)
@@ -92,8 +102,9 @@ def from_pretrained(run: str | Path, network: nn.Module | None = None) -> nn.Mod
         return _filled_own(network, description, stored, folder)
     preprocess = preprocess_in(folder) or usual_preprocess(description)
     check_known(description, folder)
-    with torch.device("meta"):  # takes no memory: a description may promise more than the weights hold
-        check_fits(assemble(description, preprocess).state_dict(), stored, folder / WEIGHTS)
+    if is_ours(description):  # other people's constructors may look at numbers
+        with torch.device("meta"):  # takes no memory: a description may promise more than the weights hold
+            check_fits(assemble(description, preprocess).state_dict(), stored, folder / WEIGHTS)
     model = build(description, preprocess)
     fill(model.state_dict(), stored, folder / WEIGHTS)
     return model.eval()
@@ -103,13 +114,24 @@ def _filled_own(
     network: nn.Module, description: Mapping[str, Any], stored: Mapping[str, Tensor], folder: Path
 ) -> nn.Module:
     """A network that was given, with the weights of a folder."""
-    preprocess = preprocess_in(folder) or usual_preprocess(description)
-    wrapped = network if is_wrapped(network) else wrap(network, preprocess=preprocess, name=str(description["name"]))
+    preprocess, name = preprocess_in(folder) or usual_preprocess(description), str(description["name"])
+    if name in NETWORKS and not is_wrapped(network):
+        raise ValueError(f"{folder} holds a network {name!r}, which is made without help: leave the network out")
+    wrapped = network if is_wrapped(network) else wrap(network, preprocess=preprocess, name=name)
     if preprocess_of(wrapped) != preprocess:
-        raise ValueError(f"{folder} wants pictures as {preprocess}, and the network that is given {preprocess_of(wrapped)}")
-    fill(wrapped.state_dict(), stored, folder / WEIGHTS)
+        raise ValueError(f"{folder} wants pictures {preprocess}, and the network that is given {preprocess_of(wrapped)}")
+    try:
+        fill(wrapped.state_dict(), stored, folder / WEIGHTS)
+    except ValueError as error:
+        raise ValueError(f"{folder} holds a network {name!r}, and {type(network).__name__} is given: {error}") from None
     wrapped.description = dict(description)  # type: ignore[assignment]
     return wrapped.eval()
+
+
+def is_ours(description: Mapping[str, Any]) -> bool:
+    """Whether a network and what it is built around are of this package."""
+    names = (description["name"], embedder_in(description)["name"])
+    return all(Path(NETWORKS[name].file).is_relative_to(PACKAGE) for name in names)
 
 
 def check_known(description: Mapping[str, Any], folder: Path) -> None:

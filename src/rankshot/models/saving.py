@@ -44,9 +44,9 @@ def save_pretrained(network: nn.Module, folder: str | Path, preprocess: Preproce
 def check_channels(network: nn.Module, preprocess: Preprocess) -> None:
     """A network that cannot see such images is not said to."""
     check_preprocess(preprocess)
-    weight = next((tensor for tensor in network.state_dict().values() if tensor.dim() == 4), None)
-    if weight is not None and weight.shape[1] != preprocess.channels:
-        raise ValueError(f"this network sees images of {weight.shape[1]} channels, got {preprocess.channels}")
+    first = next((module for module in network.modules() if isinstance(module, nn.Conv2d)), None)
+    if first is not None and first.in_channels != preprocess.channels:
+        raise ValueError(f"this network sees images of {first.in_channels} channels, got {preprocess.channels}")
 
 
 def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], preprocess: Preprocess | None = None) -> Path:

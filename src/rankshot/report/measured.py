@@ -29,7 +29,7 @@ from rankshot.preprocess import Preprocess
 from rankshot.schema import read_json
 from rankshot.tensors import read_notes
 from rankshot.training import TrainConfig
-from rankshot.training.assembly import Objects, network_and_method
+from rankshot.training.assembly import GIVEN, Objects, network_and_method
 from rankshot.training.card import write_card
 from rankshot.training.fitting import has_classes_to_measure
 from rankshot.training.run_folder import START, classes_of, is_run, read_metrics
@@ -95,6 +95,8 @@ def protocol_for(
         if data is None and "data" not in read_json(folder / CONFIG):
             raise ValueError(f"{folder} does not tell what it has learned from: say what to measure on with --data")
     configs = [TrainConfig.from_json(folder / CONFIG) for folder in folders]
+    if data is None and any(config.data.name == GIVEN for config in configs):
+        raise ValueError("what it has learned from was given from Python: say what to measure on with --data")
     chosen = replace(
         configs[0].data,
         name=data or _same("data", folders, configs),

@@ -99,6 +99,8 @@ class Images:
 
 def images_for(config: TrainConfig, objects: Objects) -> Images:
     seen = objects.train_set
+    if seen is None and config.data.name == GIVEN:
+        raise ValueError("the images were given from Python: give them again, as train_set=… and val_set=…")
     if seen is None:
         seen = data.load(config.data.name, config.data.split, config.data.root)
         preprocess = data.preprocess_of(config.data.name, config.data.root)
@@ -161,7 +163,7 @@ def network_and_method(
         method = _method(config, context, objects)
         model = method.network(embedder)
     init = config.network.init
-    if init is not None and start is not None and start.is_file():
+    if start is not None and start.is_file():
         fill(model.state_dict(), read_tensors(start), start)
     elif init is not None:
         begin_with(model, init, objects.network)
@@ -170,16 +172,29 @@ def network_and_method(
 
 def _embedder(config: TrainConfig, pictures: Preprocess, objects: Objects) -> nn.Module:
     if objects.network is not None:
-        wanted = preprocess_of(objects.network)
-        if wanted.shape != pictures.shape:
-            sizes = ["x".join(map(str, preprocess.shape)) for preprocess in (wanted, pictures)]
-            raise ValueError(f"the network takes images of {sizes[0]} (channels, height, width), and these are {sizes[1]}")
+        check_pictures(preprocess_of(objects.network), pictures, is_given=objects.train_set is not None)
         return objects.network
     architecture = config.network.architecture
     if architecture.is_object:
         raise ValueError(f"the network {architecture.name!r} was given from Python: give it again, as network=…")
     preprocess = preprocess_for(architecture.name, pictures)
     return build(describe(architecture.name, preprocess, architecture.settings, mirror=config.network.mirror), preprocess)
+
+
+def check_pictures(wanted: Preprocess, pictures: Preprocess, *, is_given: bool) -> None:
+    """What a network says of its pictures must be how those that it learns from were made ready.
+
+    is_given   by the caller, as an ImageSet: then only their size is known
+    """
+    if wanted.shape != pictures.shape:
+        sizes = ["x".join(map(str, preprocess.shape)) for preprocess in (wanted, pictures)]
+        raise ValueError(f"the network takes images of {sizes[0]} (channels, height, width), and these are {sizes[1]}")
+    as_made = replace(pictures, mean=wanted.mean, deviation=wanted.deviation)  # which the network takes off by itself
+    if wanted != as_made and not is_given:
+        raise ValueError(
+            f"the network wants pictures {wanted}, and these were made ready {as_made}: wrap it with their preprocess, or "
+            "let rankshot.config_for(data=…, network=network) make pictures of your own ready for it"
+        )
 
 
 def _method(config: TrainConfig, context: Context, objects: Objects) -> Method:

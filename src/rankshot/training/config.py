@@ -13,11 +13,12 @@ from typing import Any
 from rankshot.data.loading import is_prepared_in
 from rankshot.methods import METHODS
 from rankshot.methods.method import LEARNING_RATE, learning_rate_of
-from rankshot.models.network import NETWORKS
+from rankshot.models.network import NETWORKS, check_embedding_network
 from rankshot.registry import Choice, unknown_setting
 from rankshot.schema import checked, read_json
+from rankshot.version import FORMAT, check_format
 
-from .old_configs import VERSION, migrated
+from .old_configs import migrated
 from .sections import (
     SECTIONS,
     BatchConfig,
@@ -27,6 +28,7 @@ from .sections import (
     RunConfig,
     ValidationConfig,
     flat_name,
+    plain,
 )
 
 log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ NOT_SETTINGS = ("rankshot", "format", "model", "images", "preprocess")  # what e
 PLACES = {flat_name(setting): (name, setting.name) for name, section in SECTIONS.items() for setting in fields(section)}
 PLACES.pop("architecture")
 RESERVED = ("out", "run", "resume", "load", "preset", "config", "help", "name", "is_object", "in_channels", "embedder")
-ALSO_CALLED = {"lr": "learning_rate", "epochs": "updates", "wd": "weight_decay", "optimizer": "optimiser"}
+ALSO_CALLED = {"lr": "learning_rate", "wd": "weight_decay", "optimizer": "optimiser"}
 CHOICES = {"network": NETWORKS, "method": METHODS}
 
 
@@ -57,6 +59,12 @@ class TrainConfig:
     run: RunConfig = field(default_factory=RunConfig)
 
     def __post_init__(self) -> None:
+        for name, kind in {**SECTIONS, "method": Choice}.items():
+            if not isinstance(getattr(self, name), kind):
+                got = f"{getattr(self, name)!r:.60}"
+                raise TypeError(f"{name} must be a {kind.__name__}, got {got}: TrainConfig.of(…) takes settings by name")
+        if not self.network.architecture.is_object:
+            check_embedding_network(self.network.architecture.name)
         if self.data.split == "trainval" and self.validation.every:
             raise ValueError("split 'trainval' leaves no classes to validate on: set validate_every to 0")
         if self.validation.patience is not None and not self.validation.every:
@@ -81,6 +89,7 @@ class TrainConfig:
 
     def changed(self, **settings: Any) -> TrainConfig:
         """The same with some settings changed, by their flat names. Another method starts from its own defaults."""
+        settings = {name: plain(value) for name, value in settings.items()}
         sections: dict[str, dict[str, Any]] = {}
         chosen = {name: {} for name in CHOICES}  # type: dict[str, dict[str, Any]]
         for name, value in settings.items():
@@ -111,10 +120,15 @@ class TrainConfig:
         """Whether a setting is the method's or the network's."""
         for kind, registry in CHOICES.items():
             chosen = settings.get(kind) or self._choice(kind).name
-            if chosen in registry and name in registry[chosen].types:
+            is_object = settings.get(kind) is None and self._choice(kind).is_object
+            if not is_object and chosen in registry and name in registry[chosen].types:
                 return kind
         method = settings.get("method") or self.method.name
+        if settings.get("method") is None and self.method.is_object:
+            raise ValueError(f"unknown setting {name!r}: {method} was given from Python, and its settings are its own")
         known = [*PLACES, *CHOICES, *METHODS[method].types, *self.network.architecture.settings]
+        if name in ("epochs", "epoch"):
+            raise ValueError(f"unknown setting {name!r}: training is counted in batches, by the setting 'updates'")
         if name in ALSO_CALLED:
             raise ValueError(f"unknown setting {name!r}: here it is called {ALSO_CALLED[name]!r}")
         if like := difflib.get_close_matches(name, known, n=1):
@@ -148,7 +162,7 @@ class TrainConfig:
         content = asdict(self)
         content["method"] = self.method.to_json()
         content["network"]["architecture"] = self.network.architecture.to_json()
-        return {"format": VERSION, **content}
+        return {"format": FORMAT, **content}
 
     @classmethod
     def from_json(cls, path: str | Path) -> TrainConfig:
@@ -170,10 +184,9 @@ class TrainConfig:
     @classmethod
     def _read(cls, content: Mapping[str, Any]) -> TrainConfig:
         version = checked(content.get("format", 1), int, "format")
-        if version > VERSION:
-            raise ValueError(f"its format {version} is newer than this version of rankshot, which knows up to {VERSION}")
+        check_format(version)
         content = {name: value for name, value in content.items() if name not in NOT_SETTINGS}
-        if version == 1:
+        if version == 1 and not any(isinstance(content.get(name), dict) for name in SECTIONS):  # or without its format
             return cls.of(**migrated(content))
         known = [section.name for section in fields(cls)]
         for name in content.keys() - set(known):

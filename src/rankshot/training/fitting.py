@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from rankshot.data import load, prepared
 from rankshot.data.folder import SIZE
@@ -15,12 +16,13 @@ from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
 from rankshot.methods import method_class, settings_for
 from rankshot.models.imagenet import SOURCES, is_installed
-from rankshot.models.network import NETWORKS, embedder_in
+from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
 from rankshot.models.pretrained import CONFIG, described_in, folder_with_network, preprocess_in
 from rankshot.preprocess import Preprocess
+from rankshot.registry import Choice
 from rankshot.terminal import counting, say
 
-from .assembly import Objects, network_and_method
+from .assembly import Objects, described, network_and_method
 from .config import TrainConfig
 from .optimiser import freeze
 
@@ -37,12 +39,25 @@ def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) 
     Args:
         preset: the settings of the method's own paper for this data set, such as omniglot or mini-imagenet.
         tell: told in a sentence what was decided.
-        settings: by the names of the command line.
+        settings: by the names of the command line; `network` may also be a network that is wrapped.
     """
     start = TrainConfig.of(**settings_for(settings.get("method", TrainConfig().method.name), preset))
+    if isinstance(network := settings.get("network"), nn.Module):
+        settings.pop("network")
+        config = fitted_to_object(start.changed(**settings), network, tell)
+        return config if is_name(config.data.name) else with_batches_that_fit(config, settings, tell)
     if settings.get("init") is not None and "network" not in settings:
         start = start.changed(**network_of(settings["init"]))
     return fitted(start.changed(**settings), settings, tell)
+
+
+def fitted_to_object(config: TrainConfig, network: nn.Module, tell: Tell) -> TrainConfig:
+    """With images of one's own made ready as a network that is given wants them; give it to `train` too."""
+    preprocess, name = preprocess_of(network), str(described(network)["name"])
+    if config.data.size not in (None, preprocess.height):
+        raise ValueError(f"size is {config.data.size}, and the network takes pictures {preprocess}")
+    config = with_images_ready(config, preprocess, name, tell)
+    return replace(config, network=replace(config.network, architecture=Choice(name, is_object=True)))
 
 
 def network_of(init: str) -> dict[str, Any]:
@@ -164,6 +179,8 @@ def with_batches_that_fit(config: TrainConfig, given: Container[str], tell: Tell
     if "batch_size" not in given and config.batch.size != size >= 2:
         changes["batch_size"] = size
     if "validate_every" not in given and config.validation.every and not has_classes_to_measure(config, "val"):
+        if config.validation.patience is not None:
+            raise ValueError(f"patience counts validations, and {where.name} has no classes to validate on")
         changes["validate_every"] = 0
     if changes:
         options = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())

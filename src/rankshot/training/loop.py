@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import isnan, nan
@@ -28,12 +28,12 @@ from rankshot.tensors import write_tensors
 from rankshot.vectors import NotFinite, unit_vectors
 
 from . import run_folder
-from .assembly import Images, Objects, described
+from .assembly import GIVEN, Images, Objects, described
 from .callbacks import Callback, CallbackList, loggers_for
 from .clock import Clock
 from .config import TrainConfig
 from .estimate import time_estimate
-from .optimiser import set_learning_rate
+from .optimiser import flags_put_back, set_learning_rate
 from .progress import progress_for
 from .run_folder import MetricsLog, RunStatus
 from .setup import Setup, set_up
@@ -62,7 +62,8 @@ def train(
         config: every setting; `TrainConfig.of` makes one by the names of the command line.
         folder: of the run.
         resume: go on where the last checkpoint stands.
-        network: an embedding network in place of the config's, with its weights: one that is wrapped (`rankshot.wrap`).
+        network: an embedding network in place of the config's, wrapped (`rankshot.wrap`). It learns in place, from the
+            weights that it has to the last ones; the best are in the folder.
         method: a `Method`, or what makes one of a `Context`, in place of the config's.
         loss: loss(embeddings, labels) -> scalar, in place of a method.
         train_set: images to learn from, in place of the config's data.
@@ -72,21 +73,24 @@ def train(
     """
     if not isinstance(config, TrainConfig):
         raise TypeError(f"config must be a TrainConfig, got {config!r:.60}: TrainConfig.of(updates=100) is one")
+    if not isinstance(callbacks, Iterable):
+        raise TypeError(f"callbacks must be a list of rankshot.training.Callback, got {callbacks!r:.60}")
     if not all(isinstance(callback, Callback) for callback in (*callbacks, *([] if progress is None else [progress]))):
         raise TypeError("callbacks and progress must be objects of rankshot.training.Callback, or of a subclass")
     folder, objects = Path(folder), Objects(network, method, loss, train_set, val_set)
     config = objects.named_in(config)
     loggers = loggers_for(config.run.loggers)
-    setup = set_up(config, folder, objects, resume=resume)
-    with run_folder.only_process_in(folder), stop_signals() as stop, repeatable():
-        status = begin_or_resume(setup, folder, resume=resume)
-        name = f"{config.data.name} {config.method.name}"
-        with (
-            run_folder.metrics_after(folder, status.update if status.has_begun else -1) as metrics,
-            progress_for(name, config.run.updates, status.update, progress) as shown,
-        ):
-            listeners = CallbackList([shown, *loggers, *callbacks])
-            status = Loop(setup, folder, status, metrics, listeners, stop).run()
+    with flags_put_back(network):
+        setup = set_up(config, folder, objects, resume=resume)
+        with run_folder.only_process_in(folder), stop_signals() as stop, repeatable():
+            status = begin_or_resume(setup, folder, resume=resume)
+            name = f"{config.data.name} {config.method.name}"
+            with (
+                run_folder.metrics_after(folder, status.update if status.has_begun else -1) as metrics,
+                progress_for(name, config.run.updates, status.update, progress) as shown,
+            ):
+                listeners = CallbackList([shown, *loggers, *callbacks])
+                status = Loop(setup, folder, status, metrics, listeners, stop).run()
     if stop.is_set():
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
     return status
@@ -181,7 +185,7 @@ class Loop:
         try:
             loss, embeddings = step(indices, noise)
         except NotFinite as error:
-            raise diverged(update, str(error), self.folder) from None
+            raise self._diverged(update, str(error)) from None
 
         done, stops = update + 1, self.stop.is_set()
         is_last = done == config.run.updates or self.clock.is_past(config.run.minutes)
@@ -193,9 +197,9 @@ class Loop:
 
         # To look at numbers makes a GPU wait, so it happens now and then, and always before anything is written.
         if not loss.isfinite():
-            raise diverged(update, f"the loss is {loss.item()}", self.folder)
+            raise self._diverged(update, f"the loss is {loss.item()}")
         if not all_finite(self.setup.tensors):
-            raise diverged(update, "the weights are no longer finite", self.folder)
+            raise self._diverged(update, "the weights are no longer finite")
         self.status = replace(self.status, update=done, seconds=self.clock.training, total_seconds=self.clock.total)
         if logs:
             self._log(loss.item(), mean_average_precision(embeddings, self.setup.labels[indices]))
@@ -205,6 +209,15 @@ class Loop:
         if saves or is_last:
             self._save()
         return stops or is_last
+
+    def _diverged(self, update: int, how: str) -> Diverged:
+        config = self.config
+        from_python = config.method.is_object or config.network.architecture.is_object or config.data.name == GIVEN
+        command = "" if from_python else f": rankshot train --config {self.folder / 'config.json'} --learning-rate …"
+        return Diverged(
+            f"training broke down at update {update + 1}: {how}. The checkpoint before it is intact in {self.folder}. A "
+            f"lower learning rate may help{command}"
+        )
 
     def _is_over(self) -> bool:
         """Whether a run that is resumed has come to its end already."""
@@ -271,14 +284,7 @@ def classes_learned(config: TrainConfig, folder: Path, images: Images, *, resume
 
 
 class Diverged(ValueError):
-    """Training has come to numbers that are none."""
-
-
-def diverged(update: int, how: str, folder: Path) -> Diverged:
-    return Diverged(
-        f"training broke down at update {update + 1}: {how}. The checkpoint before it is intact in {folder}. A lower "
-        f"learning rate may help: rankshot train --config {folder / 'config.json'} --learning-rate …"
-    )
+    """The loss or the weights are no longer finite."""
 
 
 def all_finite(tensors: dict[str, Tensor]) -> bool:

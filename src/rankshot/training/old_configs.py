@@ -8,7 +8,6 @@ from typing import Any
 from rankshot.methods import METHODS
 from rankshot.schema import checked
 
-VERSION = 2  # of config.json
 RENAMED = {"samples": "smoothing_samples", "wide": "coarse_weight", "wide_alpha": "coarse_alpha", "norm": "batch_norm"}
 # Settings that every config of format 1 had, whatever its method; another method than theirs had no use for them.
 OF_SOME = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,6 +15,10 @@ from .sections import OptimiserConfig
 
 # Tensors that an optimiser keeps of each weight. They are there from the start: a checkpoint is filled in place.
 KEPT = {"adam": ("step", "exp_avg", "exp_avg_sq"), "adamw": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
+
+# Layers whose weights are of no channel alone; and norms, whose weights may have any shape.
+MATRICES = (nn.Linear, nn.Bilinear, nn.Embedding, nn.modules.conv._ConvNd)
+NORMS = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 
 
 def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
@@ -31,6 +36,20 @@ def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
             weight.requires_grad_(False)
         for module in inside:
             module.eval()
+
+
+@contextmanager
+def flags_put_back(network: nn.Module | None) -> Iterator[None]:
+    """What of a network that is given learns, and which mode it is in, are after this as they were before."""
+    parameters = [] if network is None else [(parameter, parameter.requires_grad) for parameter in network.parameters()]
+    modules = [] if network is None else [(module, module.training) for module in network.modules()]
+    try:
+        yield
+    finally:
+        for parameter, learns in parameters:
+            parameter.requires_grad_(learns)
+        for module, mode in modules:
+            module.training = mode
 
 
 def make_optimiser(
@@ -69,13 +88,23 @@ def _first_state(config: OptimiserConfig, weight: Tensor, device: torch.device) 
 def _groups(config: OptimiserConfig, model: nn.Module, method: nn.Module) -> list[dict[str, Any]]:
     """Weights that go together: by how fast they learn, and whether they shrink."""
     trunk = {id(weight) for weight in trunk_of(model).parameters()}
+    shrinks = {id(weight) for module in (model, method) for weight in _weights_that_shrink(module)}
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for weight in [*model.parameters(), *method.parameters()]:
         if weight.requires_grad:
             factor = config.trunk_rate if id(weight) in trunk else 1.0
-            decay = config.weight_decay if weight.dim() > 1 else 0.0  # norms and biases are vectors
+            decay = config.weight_decay if id(weight) in shrinks else 0.0
             groups.setdefault((factor, decay), []).append(weight)
     return [{"params": weights, "factor": factor, "weight_decay": decay} for (factor, decay), weights in groups.items()]
+
+
+def _weights_that_shrink(network: nn.Module) -> Iterator[Tensor]:
+    """All but norms, biases, and other weights that are one number a channel."""
+    for module in network.modules():
+        for name, weight in module.named_parameters(recurse=False):
+            is_vector = weight.dim() < 2 or (weight.numel() == max(weight.shape) and not isinstance(module, MATRICES))
+            if not (isinstance(module, NORMS) or "bias" in name or is_vector):
+                yield weight
 
 
 def set_learning_rate(optimiser: optim.Optimizer, rate: float) -> None:

@@ -96,10 +96,14 @@ def begin(
     preprocess   how pictures are made ready for the network
     """
     if resume and is_run(folder):
+        _check_settings(folder, config)
         if classes_of(folder) not in (None, list(classes)):
             raise ValueError(
                 f"{config.data.name} has changed since {folder} was begun: its training classes are others now"
             )
+        before = preprocess_in(folder)
+        if None not in (before, preprocess) and before != preprocess:
+            raise ValueError(f"{folder} was begun with pictures {before} and cannot go on with {preprocess}")
         _go_on(folder, config)
     elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --out, or go on with it by --resume")
@@ -118,24 +122,34 @@ def classes_of(folder: Path) -> list[str] | None:
     return found
 
 
-def _go_on(folder: Path, config: TrainConfig) -> None:
-    """A run goes on with the settings that it began with, but for a few, and only from its checkpoint."""
-    if not (folder / STATE).exists() and ((folder / WEIGHTS).exists() or read_metrics(folder)):
-        raise FileNotFoundError(f"{folder} has lost its {STATE}: to start anew would erase what is there")
+def _changed(folder: Path, config: TrainConfig) -> dict[str, tuple[Any, Any]]:
+    """The settings that differ from those that a run was begun with, by name: before, and now."""
     before = TrainConfig.from_json(folder / CONFIG)
     before = replace(before, network=replace(before.network, init=full_name(before.network.init)))
     began, goes_on = before.flat(), config.flat()
-    changed = [name for name in {**began, **goes_on} if began.get(name) != goes_on.get(name)]
-    for name in changed:
+    both = {name: (began.get(name), goes_on.get(name)) for name in {**began, **goes_on}}
+    return {name: values for name, values in both.items() if values[0] != values[1]}
+
+
+def _check_settings(folder: Path, config: TrainConfig) -> None:
+    """A run goes on with the settings that it began with, but for a few."""
+    for name, (began, goes_on) in _changed(folder, config).items():
         if name not in MAY_CHANGE or (name == "updates" and config.optimiser.schedule == "cosine"):
+            why = ", which the cosine schedule depends on," if name == "updates" else ""
             raise ValueError(
-                f"{folder} was begun with {name} {began.get(name)!r} and cannot go on with {goes_on.get(name)!r}: start a "
-                f"new run from its settings with --config {folder / CONFIG}"
+                f"{folder} was begun with {name} {began!r}{why} and cannot go on with {goes_on!r}: start a new run from "
+                f"its settings with --config {folder / CONFIG}"
             )
+
+
+def _go_on(folder: Path, config: TrainConfig) -> None:
+    """Only from its checkpoint."""
+    if not (folder / STATE).exists() and ((folder / WEIGHTS).exists() or read_metrics(folder)):
+        raise FileNotFoundError(f"{folder} has lost its {STATE}: to start anew would erase what is there")
     done = status_of(folder).update
     if config.run.updates < done:
         raise ValueError(f"{folder} has come to update {done} already, which is past {config.run.updates}")
-    if changed:
+    if _changed(folder, config):
         _write_config(folder, config, described_in(folder), preprocess_in(folder))
 
 

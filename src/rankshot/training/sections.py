@@ -7,10 +7,13 @@ field tells another one.
 from __future__ import annotations
 
 import math
+import os
 import typing
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Annotated, Any, Literal
+
+import numpy as np
 
 from rankshot.data.augmentation import check_augmentations
 from rankshot.data.batches import MOST_IMAGES
@@ -36,11 +39,18 @@ def flat_name(setting: Field[Any]) -> str:
     return str(setting.metadata.get("flat", setting.name))
 
 
+def plain(value: Any) -> Any:
+    """NumPy's numbers and paths as what a file can hold."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _check(section: Any) -> None:
     """Every setting against its own type: lists become tuples, as JSON has them and as people type them."""
     hints = typing.get_type_hints(type(section), include_extras=True)
     for setting in fields(section):
-        value = getattr(section, setting.name)
+        value = plain(getattr(section, setting.name))
         if not isinstance(value, Choice):
             object.__setattr__(section, setting.name, checked(value, hints[setting.name], flat_name(setting)))
 
@@ -92,7 +102,7 @@ class OptimiserConfig:
     name: Literal["adam", "adamw", "sgd"] = called("optimiser", "adam")
     """How the weights follow the gradient: adam, adamw, or sgd."""
     learning_rate: Annotated[float, Between(1e-30, 1e38)] | None = None
-    """Learning rate of the first update. None: the method's own, 0.001 for most, 0.1 for siamese."""
+    """Learning rate, which warm-up and schedule begin from. None: the method's own, 0.001 for most, 0.1 for siamese."""
     weight_decay: Annotated[float, Between(0, 1e6)] = 0.0
     """Weight decay, but not of norms and biases: adamw shrinks them by it, adam and sgd add it to the gradient."""
     momentum: Share = 0.0

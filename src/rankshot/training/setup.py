@@ -66,6 +66,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     model, method = _network_and_method(config, folder, images, objects, resumes=resumes)
     if not method.mixed and config.run.precision == "bfloat16":
         raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
+    check_precision(model)
     method.precision = precision
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
@@ -97,8 +98,15 @@ def _network_and_method(
 ) -> tuple[nn.Module, Method]:
     if resumes:  # the checkpoint has all weights
         config = replace(config, network=replace(config.network, init=None))
-    start = folder / run_folder.START
+    start = None if resumes else folder / run_folder.START
     return network_and_method(config, images.preprocess, len(images.train.classes), objects, start)
+
+
+def check_precision(model: nn.Module) -> None:
+    """Weights are float32 whatever the network computes in: updates would be lost in the rounding of others."""
+    for name, weight in model.named_parameters():
+        if weight.is_floating_point() and weight.dtype != torch.float32:
+            raise ValueError(f"the weights of a network must be float32 to learn, and {name!r} is {weight.dtype}: .float()")
 
 
 def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Any:
@@ -112,7 +120,7 @@ def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Any:
 def _try_one_batch(setup: Setup) -> None:
     """A mistake in a network or a loss of the user's own is found now."""
     indices, name = setup.sampler.draw(0), setup.config.method.name
-    with repeatable(), put_back(setup.tensors), suppress(NotFinite):
+    with repeatable(), put_back(setup.tensors), suppress(NotFinite):  # it comes again in its turn, and is reported then
         loss, _ = setup.method.learn(setup.model, setup.pixels[indices].float() / 255, setup.labels[indices])
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
         if shape != ():
