@@ -35,7 +35,7 @@ WEIGHTS = "model.safetensors"
 CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
 
 
-class Images(TypedDict, total=False):
+class FormerImages(TypedDict, total=False):
     """What earlier versions told of the images that a network wants: (C, H, W), and whether dark ink becomes bright."""
 
     shape: tuple[int, int, int]
@@ -48,7 +48,7 @@ class Config(TypedDict, total=False):
     format: int
     model: Description
     preprocess: Preprocess
-    images: Images
+    images: FormerImages
     data: Any
     init: Any
 

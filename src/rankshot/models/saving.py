@@ -20,8 +20,8 @@ from .pretrained import CONFIG, WEIGHTS, preprocess_in, read_config
 
 MOST_WEIGHTS = 2**34  # bytes
 # Settings that are perhaps paths of somebody's machine, of which the last part is kept; and others that say where a network
-# was made, with what they become. Within their parts, and by themselves as earlier versions told them.
-PLACES = (("data",), ("init",), ("data", "name"), ("network", "init"))
+# was made, with what they become. Within their sections, and by themselves as earlier versions told them.
+PATHS = (("data",), ("init",), ("data", "name"), ("network", "init"))
 HERE = {("root",): None, ("device",): "auto", ("data", "root"): None, ("run", "device"): "auto"}
 
 
@@ -69,7 +69,7 @@ def copy_pretrained(source: Path, folder: str | Path, also: Sequence[str], prepr
 def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run, without where things lie on somebody's machine."""
     cleaned: dict[str, Any] = copy.deepcopy(dict(settings))
-    for *parts, name in (*HERE, *PLACES):
+    for *parts, name in (*HERE, *PATHS):
         within = cleaned
         for part in parts:
             within = within[part] if isinstance(within.get(part), dict) else {}

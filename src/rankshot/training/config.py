@@ -91,7 +91,7 @@ class TrainConfig:
         """The same with some settings changed, by their flat names. Another method starts from its own defaults."""
         settings = {name: plain(value) for name, value in settings.items()}
         sections: dict[str, dict[str, Any]] = {}
-        chosen = {name: {} for name in CHOICES}  # type: dict[str, dict[str, Any]]
+        chosen: dict[str, dict[str, Any]] = {name: {} for name in CHOICES}
         for name, value in settings.items():
             if name in CHOICES:
                 continue
@@ -194,10 +194,10 @@ class TrainConfig:
         sections = {name: checked(content.get(name, {}), dict[str, Any], name) for name in known}
         network, method = sections["network"], sections.pop("method")
         if "architecture" in network:
-            sections["network"] = {**network, "architecture": _choice("network", network["architecture"])}
+            sections["network"] = {**network, "architecture": _choice_from_json("network", network["architecture"])}
         made: dict[str, Any] = {name: _section(SECTIONS[name], values, name) for name, values in sections.items()}
         if method:
-            made["method"] = _choice("method", method)
+            made["method"] = _choice_from_json("method", method)
         return cls(**made)
 
     def _without_a_root_to_fill(self, path: Path) -> TrainConfig:
@@ -209,7 +209,7 @@ class TrainConfig:
         return replace(self, data=replace(self.data, root=None))
 
 
-def _choice(kind: str, content: Any) -> Choice:
+def _choice_from_json(kind: str, content: Any) -> Choice:
     content = dict(checked(content, dict[str, Any], kind))
     name = checked(content.pop("name", None), str, f"name of the {kind}")
     if checked(content.pop("is_object", False), bool, f"is_object of the {kind}"):

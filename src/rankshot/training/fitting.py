@@ -142,12 +142,11 @@ def of_size(wanted: Preprocess | None, size: int | None) -> Preprocess | None:
 
 
 def made_ready(name: str, root: str | None, wanted: Preprocess | None, whose: str, tell: Tell = say) -> str:
-    """What was prepared of a folder, by its own name: that stays when the folder changes, is spelt otherwise or is out of
-    sight.
+    """Prepare a folder, and return the name of what was prepared, which stays the same whatever becomes of the folder.
 
     wanted   how the network wants its pictures; None: as is usual
     """
-    options = {} if wanted is None else options_for(wanted)
+    options = {} if wanted is None else preparation_for(wanted)
     with counting(Path(name).name) as progress:
         folder = prepared(name, root, progress=progress, **options)
     if options:
@@ -155,7 +154,7 @@ def made_ready(name: str, root: str | None, wanted: Preprocess | None, whose: st
     return folder.name
 
 
-def options_for(wanted: Preprocess) -> dict[str, Any]:
+def preparation_for(wanted: Preprocess) -> dict[str, Any]:
     """How to prepare images so; nothing where that is the usual way."""
     if wanted.channels not in (1, 3) or replace(wanted, mean=(), deviation=()) == USUAL:
         return {}

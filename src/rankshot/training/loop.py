@@ -170,6 +170,7 @@ class Loop:
             config.optimiser.clip,
         )
         on_gpu = setup.labels.device.type == "cuda"
+        # Recorded with the first batch of all, wherever it goes on from: every process has the same graph.
         step = GraphedStep(eager, setup.tensors, *setup.batch(0)) if on_gpu and config.run.cuda_graph else eager
         with suppress(NotFinite):  # it comes again in its turn, and is reported then
             seconds = seconds_an_update(step, setup.tensors, *first)

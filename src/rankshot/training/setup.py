@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import random_numbers
 from rankshot.methods import Method
+from rankshot.methods.method import Sampler
 from rankshot.vectors import NotFinite
 
 from . import run_folder
@@ -41,7 +41,7 @@ class Setup:
     model: nn.Module
     method: Method
     optimiser: torch.optim.Optimizer
-    sampler: Any
+    sampler: Sampler
     validator: Validator
     average: Average | None
     tensors: dict[str, Tensor]
@@ -109,7 +109,7 @@ def check_precision(model: nn.Module) -> None:
             raise ValueError(f"the weights of a network must be float32 to learn, and {name!r} is {weight.dtype}: .float()")
 
 
-def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Any:
+def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Sampler:
     try:
         return method.sampler(labels, config.run.seed)
     except ValueError as error:

@@ -25,9 +25,9 @@ def stop_signals() -> Iterator[threading.Event]:
 
     def ask(number: int, frame: FrameType | None) -> None:
         asked.set()
-        put_back()
+        put_handlers_back()
 
-    def put_back() -> None:
+    def put_handlers_back() -> None:
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -38,4 +38,4 @@ def stop_signals() -> Iterator[threading.Event]:
             signal.signal(number, ask)
         yield asked
     finally:
-        put_back()
+        put_handlers_back()
