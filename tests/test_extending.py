@@ -106,12 +106,12 @@ def test_a_data_set(tmp_path, capsys):
         rankshot.data.prepared("bars", tmp_path / "cache", size=3)
     assert len(list((tmp_path / "cache").iterdir())) == 2
 
-    @rankshot.data.register("../outside")
-    def outside():
+    @rankshot.data.register("inside")
+    def inside(place: str = ""):
         raise AssertionError
 
-    with pytest.raises(ValueError, match=r"become that of a folder, got '\.\./outside-"):
-        rankshot.data.prepared("../outside", tmp_path / "cache")
+    with pytest.raises(ValueError, match=r"become that of a folder, got 'inside-place/\.\./outside-"):
+        rankshot.data.prepared("inside", tmp_path / "cache", place="/../outside")
 
 
 def test_a_metric():
@@ -241,6 +241,22 @@ def test_files_that_bring_nothing(here, capsys):
     Path("thief.py").write_text(FILES["loss.py"])
     with pytest.raises(ValueError, match=r"there is a loss 'spread' already, in .*loss\.py"):
         load_files([Path("thief.py")])
+
+
+def test_a_file_that_imports_one_s_own_package(here, monkeypatch):
+    package = here / "my_own_parts"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "losses.py").write_text(FILES["loss.py"])
+    Path("first.py").write_text("import my_own_parts.losses\n")
+    Path("second.py").write_text("from my_own_parts.losses import SpreadLoss\n")
+    Path("nothing.py").write_text("import sys\nimport torch\nimport rankshot.methods\nfrom rankshot import losses\n")
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    for file in ("first.py", "first.py", "second.py"):  # again, it is there already
+        load_files([file])
+        assert "spread" in rankshot.losses.registry.LOSSES
+    with pytest.raises(ValueError, match=r"nothing\.py registers nothing"):
+        load_files(["nothing.py"])
 
 
 def test_weights_of_another_network(here, capsys):

@@ -27,6 +27,9 @@ from .schema import checked
 Anything = TypeVar("Anything", bound=Callable[..., Any])
 SIMPLE = (int, float, str, bool, types.NoneType)
 REGISTRIES: list[Registry] = []
+PACKAGE = Path(__file__).parent
+NAME = re.compile(r"\w[\w.+@-]*")  # what a shell and the name of a folder take as it is
+LONGEST_NAME = 100  # characters
 
 
 @dataclass(frozen=True)
@@ -84,11 +87,23 @@ class Registry:
     kind   what they are called in errors, such as "network"
     home   a package that registers some when it is imported, which is put off until a name is asked for
     also   another registry, whose parts can be chosen here too
+    about  what `register` may be told of a part, and of which type that is; None: anything
+    taken  whether a name is that of something which comes with rankshot and is not registered
     """
 
-    def __init__(self, kind: str, home: str | None = None, also: Registry | None = None) -> None:
-        self.kind, self._home, self._also = kind, home, also
+    def __init__(
+        self,
+        kind: str,
+        home: str | None = None,
+        also: Registry | None = None,
+        about: Mapping[str, type] | None = None,
+        taken: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        self.kind, self._home, self._also, self._about, self._taken = kind, home, also, about, taken
         self._parts: dict[str, Part] = {}
+        self._shown_in: list[Registry] = []  # where its parts can be chosen too
+        if also is not None:
+            also._shown_in.append(self)
         REGISTRIES.append(self)
 
     def register(
@@ -96,25 +111,63 @@ class Registry:
     ) -> Callable[[Anything], Anything]:
         """A decorator: the class or function is known by this name then. A file may be run again."""
         file = sys._getframe(1).f_code.co_filename
+        self._check(name, about)
 
         def add(make: Anything) -> Anything:
+            if not callable(make) or not hasattr(make, "__qualname__"):
+                raise TypeError(
+                    f"a {self.kind} is a class or a function, and {name!r} is registered as a {type(make).__name__}: "
+                    "write a function that calls it"
+                )
             part = Part(name, make, file, fixed or {}, about)
-            before = self._known().get(name)
-            if before is not None and not _replaces(make, file, before):
-                raise ValueError(f"there is a {self.kind} {name!r} already, in {before.file}")
+            if not _is_ours(file):
+                self._import_home()  # the names in there are taken
+            for registry in (self, *self._shown_in):
+                before = registry._known().get(name)
+                if before is not None and not _replaces(make, file, before):
+                    raise ValueError(f"there is a {registry.kind} {name!r} already, in {before.file}")
             _settings(make)  # complains now about a setting without a type
             self._parts[name] = part
             return make
 
         return add
 
+    def _check(self, name: str, about: Mapping[str, Any]) -> None:
+        """What `register` is told, before it is told of what."""
+        if not isinstance(name, str):
+            what = getattr(name, "__name__", None) if callable(name) else None
+            how = f'write @register("{what}")' if what else f"got {name!r}"
+            raise TypeError(f"a {self.kind} is registered by a name, which is a text: {how}")
+        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise ValueError(
+                f"the name of a {self.kind} is of letters and digits, and of - _ . + @ after the first, at most "
+                f"{LONGEST_NAME} of them, got {name[: LONGEST_NAME + 1]!r}"
+            )
+        if self._taken(name):
+            raise ValueError(f"there is a {self.kind} {name!r} in rankshot: call yours otherwise")
+        if self._about is None:
+            return
+        known = {"summary": str, **self._about}
+        for key, value in about.items():
+            kind = known.get(key)
+            if kind is None:
+                names = ", ".join(map(repr, ("fixed", *known)))
+                raise TypeError(f"a {self.kind} is not registered with {key!r}: there is {names}")
+            if not isinstance(value, (kind, int) if kind is float else kind):
+                wanted = {float: "number", dict: "dictionary", str: "text"}.get(kind, kind.__name__)
+                raise TypeError(f"{key} of the {self.kind} {name!r} must be a {wanted}, got {value!r:.60}")
+
     def __getitem__(self, name: str) -> Part:
         if name not in self:
-            known = self._known()
-            like = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {like[0]!r}?" if like else f"there is {', '.join(map(repr, known))}."
-            raise ValueError(f"unknown {self.kind} {name!r}: {hint} One of your own comes with --load FILE")
+            raise self.unknown(name, self._known())
         return self._known()[name]
+
+    def unknown(self, name: str, known: Iterable[str]) -> ValueError:
+        """There is no part of this name among those that can be chosen."""
+        known = list(known)
+        like = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {like[0]!r}?" if like else f"there is {', '.join(map(repr, known))}."
+        return ValueError(f"unknown {self.kind} {name!r}: {hint} One of your own comes with --load FILE")
 
     def __contains__(self, name: object) -> bool:
         return name in self._known() or (self._home is not None and self._import_home() and name in self._known())
@@ -163,6 +216,11 @@ def _is_same(file: str, other: str) -> bool:
     return file == other or Path(file).resolve() == Path(other).resolve()
 
 
+def _is_ours(file: str) -> bool:
+    """Whether it is a file of rankshot."""
+    return Path(file).is_relative_to(PACKAGE)
+
+
 def _replaces(make: Callable[..., Any], file: str, before: Part) -> bool:
     """Whether it is the same definition once more: its file is run again, or its cell of a notebook."""
     in_notebook = before.make.__module__ == make.__module__ == "__main__"
@@ -196,7 +254,17 @@ def _settings(make: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
         hint = simple(hints[name])
         if hint is not None:
             settings[name] = hint, parameter.default
+        elif _has_list(hints[name]):
+            raise ValueError(
+                f"the setting {name!r} of {make.__qualname__} is a list: write {name}: tuple[int, ...] = …, say"
+            )
     return settings
+
+
+def _has_list(hint: Any) -> bool:
+    """Whether something may be a list, which could be changed, and so is no setting."""
+    inside = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union, Annotated) else ()
+    return hint is list or typing.get_origin(hint) is list or any(map(_has_list, inside))
 
 
 def simple(hint: Any) -> Any:
@@ -215,8 +283,9 @@ def simple(hint: Any) -> Any:
         if not any(kind is not types.NoneType for kind in kinds):
             return None
         return typing.Union[tuple(kinds)]  # noqa: UP007  # of as many as there are
-    if origin is tuple and inside[1:] == (...,):
-        return hint if simple(inside[0]) is not None else None
+    if origin is tuple and inside:
+        items = inside[:1] if inside[1:] == (...,) else inside
+        return hint if all(simple(item) is not None for item in items) else None
     return None
 
 
@@ -236,10 +305,10 @@ def load_files(files: Iterable[str | Path]) -> None:
     for file in map(Path, files):
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {file}" if not file.exists() else f"{file} is no file")
-        beside = str(file.resolve().parent)
+        beside, before = str(file.resolve().parent), _own_parts()
         sys.path.insert(0, beside)  # as when a file is run by Python itself
         try:
-            runpy.run_path(str(file))
+            names = runpy.run_path(str(file))
         except SystemExit as ended:
             raise ValueError(
                 f"{file} ends Python (exit code {ended.code}): what it does when it is run goes below "
@@ -251,8 +320,31 @@ def load_files(files: Iterable[str | Path]) -> None:
             raise failed from None
         finally:
             sys.path.remove(beside)
-        if not any(_is_same(part.file, str(file)) for registry in REGISTRIES for part in registry.snapshot().values()):
+        parts = _own_parts()
+        if all(part is before.get(at) for at, part in parts.items()) and not _imported(parts.values(), names):
             raise ValueError(
                 f"{file} registers nothing: decorate a class or a function with register of rankshot.models, .losses, "
                 ".methods, .data, .ranking or .gallery"
             )
+
+
+def _own_parts() -> dict[tuple[str, str], Part]:
+    """Every part of the user's own, by its kind and name: another object whenever it is registered."""
+    return {
+        (registry.kind, name): part
+        for registry in REGISTRIES
+        for name, part in registry.snapshot().items()
+        if not _is_ours(part.file)
+    }
+
+
+def _imported(parts: Iterable[Part], names: Mapping[str, Any]) -> bool:
+    """Whether one of these parts lies in what a file, which has these names now, has imported: before, perhaps."""
+    modules = {
+        value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+        for value in names.values()
+    }
+    found = [sys.modules[name] for name in modules if isinstance(name, str) and name in sys.modules]
+    files = [file for module in map(vars, found) for file in module.get("__path__", [module.get("__file__")])]
+    places = [Path(file).resolve() for file in files if file is not None]
+    return any(Path(part.file).resolve().is_relative_to(place) for part in parts for place in places)

@@ -133,3 +133,10 @@ def test_bad_use(folder, capsys, monkeypatch, command, message):
     monkeypatch.chdir(folder)
     assert main(command) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_store_that_nobody_has_loaded(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert main(["gallery", "add", "nosuch:g", "pictures"]) == 1
+    assert capsys.readouterr().err.startswith("rankshot: there is no gallery store 'nosuch', only 'faiss'")
+    assert not (folder / "nosuch:g").exists()

@@ -4,8 +4,10 @@ import re
 import typing
 
 import pytest
+from torch import nn
 from torch.distributed.run import get_args_parser
 
+from rankshot import losses, models
 from rankshot.cli.main import main
 from rankshot.cli.train_options import CALLED, GROUPS, Options, options_for
 from rankshot.methods import METHODS
@@ -95,3 +97,44 @@ def test_old_names_work_on_as_aliases(tmp_path, monkeypatch):
     for name in ("--sign", "--update-sign"):
         assert main(["train", "--out", name.strip("-"), name, "-1", *small]) == 0
         assert TrainConfig.from_json(tmp_path / name.strip("-") / "config.json").method.settings["sign"] == -1
+
+
+def test_only_embedding_networks_can_be_chosen(capsys, tmp_path):
+    @models.register("by-any-name")
+    def by_any_name(pictures):
+        """For pictures, whatever its argument is called."""
+
+    @models.register("around")
+    def around(trunk: nn.Module):
+        """Not for pictures."""
+
+    for name in ("maml", "around"):
+        assert main(["train", "--network", name, "--out", str(tmp_path / "run")]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith(f"rankshot: the network {name!r} is built around an embedding network")
+        assert "--network takes 'by-any-name', 'conv4', 'efficientnet-lite0', " in told
+        assert told.endswith("'resnet12'\n")
+        assert (": --method maml trains it; " in told) == (name == "maml")
+    assert main(["train", "--network", "foo", "--out", str(tmp_path / "run")]) == 1
+    told = capsys.readouterr().err
+    assert "unknown network 'foo': there is 'by-any-name', 'conv4', " in told
+    assert "maml" not in told
+    told = shown(capsys, "train")
+    assert "by-any-name: For pictures, whatever its argument is called." in told
+    assert "Not for pictures." not in told
+
+
+def test_a_setting_of_two_values(capsys, tmp_path):
+    @losses.register("between")
+    def between(embeddings, labels, *, bounds: tuple[int, float] = (0, 0.5)):
+        """Within bounds.
+
+        Args:
+            bounds: of the loss.
+        """
+        return embeddings.square().mean().clamp(*bounds)
+
+    assert "--bounds INT FLOAT Of between: of the loss. (default: 0 0.5)" in shown(capsys, "train", "--method", "between")
+    few = ["--updates", "1", "--validate-every", "0", "--device", "cpu", "--out", str(tmp_path / "run")]
+    assert main(["train", "--method", "between", "--bounds", "1", "2", *few]) == 0
+    assert TrainConfig.from_json(tmp_path / "run" / "config.json").method.settings == {"bounds": (1, 2.0)}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from rankshot.data import ImageSet
 
@@ -33,3 +34,30 @@ def test_what_is_not_an_image_set():
         ImageSet(images, np.array([0, 5, 0]), ("a",))
     with pytest.raises(ValueError, match="only square images"):
         ImageSet(images[:, :, :3], np.zeros(3, dtype=np.int64), ("a",)).with_rotations()
+
+
+def test_tensors_and_lists():
+    usual = small()
+    for images in (usual.images, torch.from_numpy(usual.images)):
+        for labels in ([0, 1, 1], (0, 1, 1), torch.tensor([0, 1, 1]), np.array([0, 1, 1], np.uint8)):
+            made = ImageSet(images, labels, ["a", "b"])
+            assert isinstance(made.images, np.ndarray)
+            assert np.shares_memory(made.images, usual.images)  # it is not copied
+            assert (made.labels.dtype, made.labels.tolist()) == (np.int64, [0, 1, 1])
+            assert made.classes == ("a", "b")
+    assert ImageSet(usual.images[:0], [], ()).labels.dtype == np.int64
+
+
+def test_what_is_neither():
+    images, labels = small().images, np.array([0, 1, 1])
+    with pytest.raises(ValueError, match=r"images must be on the CPU, got a tensor on meta: write images\.cpu\(\)"):
+        ImageSet(torch.zeros(3, 2, 4, 4, dtype=torch.uint8, device="meta"), labels, ("a", "b"))
+    with pytest.raises(TypeError, match=r"images must be a NumPy array, got a list: write np\.stack\(images\)"):
+        ImageSet(list(images), labels, ("a", "b"))
+    with pytest.raises(ValueError, match=r"labels must be whole numbers, indices into classes, got <U1"):
+        ImageSet(images, ["a", "b", "b"], ("a", "b"))
+    for channels in (1, 3, 4):
+        with pytest.raises(
+            ValueError, match=r"channels first, got \(3, 28, 28, .\): write images\.transpose\(0, 3, 1, 2\)"
+        ):
+            ImageSet(np.zeros((3, 28, 28, channels), np.uint8), labels, ("a", "b"))

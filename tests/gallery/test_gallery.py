@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from rankshot.gallery import Embedder, Gallery, milvus
+from rankshot.gallery import Embedder, Gallery, milvus, register
+from rankshot.gallery.local import LocalStore
 from rankshot.models import Conv4
 from rankshot.preprocess import Preprocess
 
@@ -315,3 +316,40 @@ def test_empty(gallery):
     assert gallery.duplicates() == []
     with pytest.raises(ValueError, match="needs the dimensions of its vectors, got None"):
         Gallery()
+
+
+def test_an_unknown_store_is_no_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for place in ("nosuch:g", Path("nosuch:g"), "nosuch:g.db"):
+        with pytest.raises(ValueError, match=r"no gallery store 'nosuch', only 'faiss'.*--load FILE.* \./nosuch:g"):
+            Gallery(place, dimensions=2)
+        with pytest.raises(ValueError, match="no gallery store 'nosuch'"):
+            Gallery.open(place)
+    with Gallery("./nosuch:g", dimensions=2) as gallery:
+        gallery.add([[1.0, 0.0]], ids=["right"])
+        with pytest.raises(ValueError, match="no gallery store 'other'"):
+            gallery.save("other:copy")
+    assert [path.name for path in tmp_path.iterdir()] == ["nosuch:g"]
+    for place in ("nosuch:g", tmp_path / "nosuch:g"):  # it is there
+        with Gallery.open(place) as gallery:
+            assert "right" in gallery
+    with Gallery("c:g", dimensions=2) as gallery:  # a drive of Windows
+        assert len(gallery) == 0
+
+
+def test_a_copy_in_a_store_of_one_s_own(tmp_path):
+    @register("elsewhere")
+    class Elsewhere(LocalStore):
+        def __init__(self, place):
+            super().__init__(tmp_path / place)
+
+        @classmethod
+        def create(cls, place, dimensions, about):
+            return super().create(tmp_path / place, dimensions, about)
+
+    with Gallery(dimensions=2) as gallery:
+        gallery.add([[1.0, 0.0]], ids=["right"])
+        gallery.save("elsewhere:copy")
+    assert (tmp_path / "copy").is_dir()
+    with Gallery.open("elsewhere:copy") as gallery:
+        assert "right" in gallery

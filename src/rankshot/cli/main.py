@@ -36,7 +36,12 @@ OF_MEMORY = (  # how torch says so
     "size calculation overflow",
     "multiplication overflow",
 )
-EXTRA = "the command line needs more than the library: pip install 'rankshot[train,gallery]', and [milvus] for Milvus"
+# Packages that a whole command needs; whoever needs another one for an option says so.
+EXTRA_PACKAGES = ("faiss", "matplotlib", "PIL", "pymilvus", "rich", "safetensors", "sklearn", "tyro")
+EXTRA = (
+    "the command line needs more than the library: pip install 'rankshot[train,gallery]', and [milvus] for Milvus, [faiss] "
+    "for FAISS"
+)
 GONE = 141  # as of a process that a broken pipe has ended
 LONGEST = 2000  # characters of a message
 
@@ -107,7 +112,8 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
     except BrokenPipeError:  # whoever read what we print has gone: `| head`
         return GONE
     except ImportError as error:
-        return failed(f"{error}. {EXTRA}")
+        is_extra = (error.name or "").partition(".")[0] in EXTRA_PACKAGES
+        return failed(f"{error}. {EXTRA}" if is_extra else str(error))
     except (ValueError, OSError, MemoryError) as error:
         if os.environ.get("RANKSHOT_TRACEBACK"):
             raise

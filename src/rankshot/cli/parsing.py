@@ -74,7 +74,7 @@ def parsed_one_of(kinds: Mapping[str, Callable[..., Any]], arguments: Sequence[s
 def peeked(arguments: Sequence[str]) -> argparse.Namespace:
     """The few options that decide which others there are."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--load", type=Path, nargs="*", action="extend", default=[])
+    parser.add_argument("--load", type=Path, nargs="+", action="extend", default=[])
     parser.add_argument("--out", type=Path)
     parser.add_argument("--config", type=Path)
     parser.add_argument("--init")
@@ -85,7 +85,9 @@ def peeked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.exit_on_error = False
     try:
         return parser.parse_known_args(list(arguments))[0]
-    except (argparse.ArgumentError, SystemExit):  # an option without its value: tyro says so
+    except (argparse.ArgumentError, SystemExit) as error:  # an option without its value: tyro says so
+        if getattr(error, "argument_name", None) == "--load":  # which tyro would take for no files
+            raise ValueError("--load needs a file: --load FILE") from None
         return parser.parse_known_args([])[0]
 
 

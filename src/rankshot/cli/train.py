@@ -21,7 +21,7 @@ from rankshot.training.run_folder import is_run
 from rankshot.training.stopping import Interrupted
 
 from .parsing import parsed_as, peeked
-from .train_options import by_new_names, check_whose, given_in, options_for
+from .train_options import by_new_names, check_network, check_whose, given_in, options_for
 
 EPISODES = 300  # of the comparison with the weights that training began with
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
     if begins and any(has_classes_to_measure(config, split) for split in ("test", "val")):
         say("a comparison with the weights that it begins with comes last, on top of the time told below")
     keep_freed_memory()
-    loads = [f"--load={file}" for file in options.load]
+    loads = [f"--load={file}" for file in peek.load]  # tyro would keep those of the last --load alone
     try:
         status = train(config, folder, resume=options.resume)
     except Interrupted as stopped:
@@ -73,6 +73,8 @@ def starting_from(peek: argparse.Namespace) -> TrainConfig:
         start = TrainConfig.of(**settings_for(peek.method or TrainConfig().method.name, peek.preset))
     if peek.init not in (None, "None") and peek.network is None:
         start = start.changed(**network_of(peek.init))
+    if peek.network is not None:
+        check_network(peek.network)
     chosen = {"method": peek.method, "network": peek.network}
     return start.changed(**{kind: name for kind, name in chosen.items() if name is not None})
 

@@ -6,16 +6,17 @@ import ast
 import inspect
 import textwrap
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import tyro
+from torch import nn
 
 from rankshot.methods import METHODS
 from rankshot.models.network import NETWORKS
-from rankshot.registry import Part, Registry, help_of, unknown_setting
+from rankshot.registry import Part, help_of, unknown_setting
 from rankshot.training import TrainConfig
 from rankshot.training.config import CHOICES
 from rankshot.training.sections import SECTIONS, flat_name
@@ -57,8 +58,10 @@ def options_for(start: TrainConfig) -> Any:
         settings = {flat_name(setting): (hints[setting.name], docs.get(setting.name, "")) for setting in fields(kind)}
         settings.pop("architecture", None)
         groups[name] = settings
-    groups["network"] = {"network": (str, f"What learns:{listed(NETWORKS, embedding=True)}\n"), **groups["network"]}
-    groups["method"] = {"method": (str, f"What to learn by (docs/systems.md):{listed(METHODS)}\n")}
+    groups["network"] = {"network": (str, f"What learns:{listed(embedding_networks().values())}\n"), **groups["network"]}
+    groups["method"] = {
+        "method": (str, f"What to learn by (docs/systems.md):{listed(part for _, part in METHODS.items())}\n")
+    }
     for kind, choice in (("network", start.network.architecture), ("method", start.method)):
         if not choice.is_object:
             groups[kind] |= settings_of(CHOICES[kind][choice.name])
@@ -89,12 +92,36 @@ def settings_of(part: Part) -> dict[str, tuple[Any, str]]:
     return {name: (hint, f"Of {part.name}: {docs.get(name, name)}") for name, hint in part.types.items()}
 
 
-def listed(registry: Registry, *, embedding: bool = False) -> str:
+def listed(parts: Iterable[Part]) -> str:
     """Every part with a line on what it is for."""
-    parts = [registry[name] for name in sorted(registry)]
-    if embedding:  # others are built around one
-        parts = [part for part in parts if "preprocess" in inspect.signature(part.make).parameters]
-    return "".join(f"\n{part.name}: {part.summary.rstrip('.')}." for part in parts)
+    return "".join(f"\n{part.name}: {part.summary.rstrip('.')}." for part in sorted(parts, key=lambda part: part.name))
+
+
+def embedding_networks() -> dict[str, Part]:
+    """By name; others are built around one of them."""
+    return {name: part for name, part in NETWORKS.items() if not _is_built_around(part)}
+
+
+def _is_built_around(part: Part) -> bool:
+    """Whether its first argument is an embedding network; else it is told what pictures it sees."""
+    first = next(iter(inspect.signature(part.make).parameters.values()), None)
+    return first is not None and (
+        first.name == "embedder" or first.annotation in (nn.Module, "nn.Module", "torch.nn.Module")
+    )
+
+
+def check_network(name: str) -> None:
+    """--network takes embedding networks alone."""
+    known = embedding_networks()
+    if name in known:
+        return
+    if name not in NETWORKS:
+        raise NETWORKS.unknown(name, sorted(known))
+    trained_by = f": --method {name} trains it" if name in METHODS else ""
+    raise ValueError(
+        f"the network {name!r} is built around an embedding network{trained_by}; --network takes "
+        f"{', '.join(map(repr, sorted(known)))}"
+    )
 
 
 def docs_of(kind: type) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ class ImageSet:
     images   (n, C, H, W) uint8, usually memory-mapped
     labels   (n,) int64, indices into classes
     classes  one name a class
+
+    Tensors on the CPU, and labels as a list, become arrays.
     """
 
     images: NDArray[np.uint8]
@@ -24,13 +27,39 @@ class ImageSet:
     classes: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        self._make_arrays()
         if self.images.ndim != 4 or self.images.dtype != np.uint8:
             raise ValueError(f"images must be (n, C, H, W) uint8, got {self.images.shape} {self.images.dtype}")
+        _, channels, height, width = self.images.shape
+        if width in (1, 3, 4) and min(channels, height) > 4:
+            raise ValueError(
+                f"images must be (n, C, H, W), channels first, got {self.images.shape}: write images.transpose(0, 3, 1, 2)"
+            )
+        if self.labels.dtype.kind not in "iu":
+            raise ValueError(f"labels must be whole numbers, indices into classes, got {self.labels.dtype}")
         if self.labels.shape != self.images.shape[:1]:
             raise ValueError(f"{len(self.images)} images need as many labels, got shape {self.labels.shape}")
         if len(self.labels) and not 0 <= self.labels.min() <= self.labels.max() < len(self.classes):
             wrong = next(label for label in self.labels.tolist() if not 0 <= label < len(self.classes))
             raise ValueError(f"labels must be from 0 to {len(self.classes) - 1}, one for each class, got {wrong}")
+
+    def _make_arrays(self) -> None:
+        """Of what else people have."""
+        given: dict[str, Any] = {"images": self.images, "labels": self.labels}
+        for name, values in given.items():
+            if isinstance(values, torch.Tensor):
+                if values.device.type != "cpu":
+                    raise ValueError(f"{name} must be on the CPU, got a tensor on {values.device}: write {name}.cpu()")
+                given[name] = values.detach().numpy()
+        if isinstance(given["labels"], (list, tuple)):
+            given["labels"] = np.asarray(given["labels"])
+        for name, values in given.items():
+            if not isinstance(values, np.ndarray):
+                raise TypeError(f"{name} must be a NumPy array, got a {type(values).__name__}: write np.stack({name})")
+            object.__setattr__(self, name, values)
+        if self.labels.dtype.kind in "iu" or not self.labels.size:
+            object.__setattr__(self, "labels", self.labels.astype(np.int64, copy=False))
+        object.__setattr__(self, "classes", tuple(self.classes))
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import logging
 from collections.abc import Mapping
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,7 @@ from .store import IMAGES, write_manifest
 log = logging.getLogger(__name__)
 
 # A function of typed settings -> {"train": ImageSet, "val": ImageSet, "test": ImageSet}; all splits are of other classes.
-DATA_SETS = Registry("data set")
+DATA_SETS = Registry("data set", about={})
 register = DATA_SETS.register
 
 
@@ -28,10 +31,32 @@ def folder_in(root: Path, name: str, settings: Mapping[str, Any]) -> Path:
     """Where it lies below a root: made by other code, or with other settings, it would lie elsewhere."""
     part = DATA_SETS[name]
     changed = [f"{key}{value}" for key, value in sorted(settings.items()) if value != part.defaults[key]]
-    folder_name = "-".join([name, *changed, (digest_of(Path(part.file)) or "")[:8]])
+    folder_name = "-".join([name, *changed, _digest_of_code(part)[:8]])
     if Path(folder_name).name != folder_name:
         raise ValueError(f"the name and the settings of a data set become that of a folder, got {folder_name!r}")
     return root / folder_name
+
+
+def _digest_of_code(part: Part) -> str:
+    """Of the file that it is in; in a notebook or a console, of the function alone."""
+    if Path(part.file).is_file():
+        return digest_of(Path(part.file)) or ""
+    try:
+        code = inspect.getsource(part.make)
+    except (OSError, TypeError):  # nobody has kept what was typed
+        made_by: Any = inspect.unwrap(part.make)
+        code = repr((_content(made_by.__init__ if inspect.isclass(made_by) else made_by), part.defaults))
+    return hashlib.sha256(code.encode()).hexdigest()
+
+
+def _content(function: Any) -> Any:
+    """What a function does, by its compiled code: the same in every process."""
+    code = getattr(function, "__code__", function)
+    if isinstance(code, frozenset):  # a set in the code, whose order is another in every process
+        return sorted(map(repr, code))
+    if not isinstance(code, CodeType):
+        return code
+    return code.co_code.hex(), code.co_names, [_content(constant) for constant in code.co_consts]
 
 
 def prepare(name: str, root: Path, settings: Mapping[str, Any]) -> Path:

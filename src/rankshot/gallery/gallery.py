@@ -27,7 +27,7 @@ from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure
 from .sources import has_changed, id_of, source_of
-from .store import STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, encoded
+from .store import SCHEMES, STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, encoded
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
 
@@ -230,7 +230,7 @@ class Gallery:
 
     def save(self, path: str | Path) -> None:
         """A copy, in a new place of any kind, as it is now: a folder is there whole or not at all."""
-        if is_milvus(str(path)):
+        if _own_store(str(path)) or is_milvus(str(path)):
             self._copy_into(_created(str(path), self.store.dimensions, self.store.about))
             return
         with whole_folder(folder_in(str(path))) as new_folder:
@@ -355,9 +355,18 @@ def _opened(uri: str) -> Store:
 
 
 def _own_store(uri: str) -> Part | None:
-    """The registered store of NAME:PLACE."""
+    """The registered store of NAME:PLACE; None: it is a folder, or of a kind that comes with rankshot."""
     name, colon, _ = uri.partition(":")
-    return STORES[name] if colon and name in STORES else None
+    if colon and name in STORES:
+        return STORES[name]
+    is_path = len(name) < 2 or "/" in name or "\\" in name  # one letter is a drive of Windows
+    if not colon or is_path or name.lower() in SCHEMES or Path(uri).exists():
+        return None
+    known = ", ".join(map(repr, ("faiss", *STORES)))
+    raise ValueError(
+        f"there is no gallery store {name!r}, only {known}: one of your own comes with --load FILE, and a local folder of "
+        f"this name is written ./{uri}"
+    )
 
 
 def _filter(where: Filter | Mapping[str, Any] | None) -> Filter | None:

@@ -162,7 +162,8 @@ def there_already(id: str) -> ValueError:
 
 # Stores of one's own, by name: a class whose `create(place, dimensions, about)` makes a new one, and which opens what is at
 # a place that is there, Store(place) (FileNotFoundError: it is not). A gallery at NAME:PLACE is kept by it.
-STORES = Registry("gallery store")
+SCHEMES = ("faiss", "http", "https", "tcp")  # what stands in front of the colon where a store of rankshot's own is meant
+STORES = Registry("gallery store", about={}, taken=lambda name: name.lower() in (*SCHEMES, "local", "milvus"))
 register = STORES.register
 
 

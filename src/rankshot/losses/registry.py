@@ -11,5 +11,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "omniglot": {"batch_classes": 16, "batch_size": 128},
     "mini-imagenet": {"batch_classes": 8, "batch_size": 128, "schedule": "step"},
 }
-LOSSES = Registry("loss")
+ABOUT = {"learning_rate": float, "run_settings": dict, "presets": dict}  # see `methods.Method`
+LOSSES = Registry("loss", home="rankshot.methods", about=ABOUT)
 register = LOSSES.register

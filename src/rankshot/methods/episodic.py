@@ -74,11 +74,12 @@ class Episodic(Method):
 def images_per_class(context: Context, tasks: int) -> int:
     """Of each class of a batch that is so many episodes."""
     whole("tasks", tasks, 1, MOST_TASKS)
-    per_class, rest = divmod(context.batch_size, tasks * context.batch_classes)
+    together = tasks * context.batch_classes
+    per_class, rest = divmod(context.batch_size, together)
     if rest or per_class < 2:
         of = f"{context.batch_classes} classes" if tasks == 1 else f"{tasks} episodes of {context.batch_classes} classes"
         raise ValueError(
             f"a batch of {context.batch_size} images cannot be {of} with as many images each, and 2 at least: "
-            f"set batch_size to a multiple of {tasks * context.batch_classes}"
+            f"set batch_size to a multiple of {together}, {2 * together} or more"
         )
     return per_class

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
-from rankshot.losses.registry import LOSSES, PRESETS
+from rankshot.losses.registry import ABOUT, LOSSES, PRESETS
 from rankshot.registry import Choice, Registry
 
-METHODS = Registry("method", also=LOSSES)
+METHODS = Registry("method", also=LOSSES, about=ABOUT)
 register = METHODS.register
 LEARNING_RATE = 1e-3
 # Presets are called after their data: which that is, and how long to train where the preset itself does not say.

@@ -145,7 +145,9 @@ def _precision_metric(cutoff: int) -> Metric:
 
 
 BUILT_IN = {metric.name: metric for metric in (AP, NDCG, AUC, RECIPROCAL_RANK)}
-METRICS = Registry("metric")  # one's own: functions that return a Metric of that name
+PRECISION = re.compile(r"precision@([0-9]{1,100})")
+# One's own: functions that return a Metric of that name.
+METRICS = Registry("metric", about={}, taken=lambda name: name in BUILT_IN or PRECISION.fullmatch(name) is not None)
 register = METRICS.register
 
 
@@ -160,7 +162,7 @@ def get_metric(metric: str | Metric) -> Metric:
 
 
 def _find(name: str) -> Metric | None:
-    if match := re.fullmatch(r"precision@([0-9]{1,100})", name):
+    if match := PRECISION.fullmatch(name):
         return precision_metric(int(match[1]))
     if name in BUILT_IN or name not in METRICS:
         return BUILT_IN.get(name)
