@@ -124,7 +124,7 @@ def test_a_folder_of_a_later_version(tmp_path):
 
 def test_networks_around_others():
     check_embedding_network("conv4")
-    with pytest.raises(ValueError, match="'maml' is no embedding network, but built around one by its method"):
+    with pytest.raises(ValueError, match="network 'maml' is built around an embedding network, by its method"):
         check_embedding_network("maml")
-    with pytest.raises(ValueError, match="'prototypical' is no embedding network"):
+    with pytest.raises(ValueError, match="network 'prototypical' is built around"):
         rankshot.TrainConfig.of(network="prototypical")

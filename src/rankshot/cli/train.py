@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rankshot import report
 from rankshot.methods import settings_for
+from rankshot.models.network import check_embedding_network
 from rankshot.models.pretrained import CONFIG
 from rankshot.registry import load_files
 from rankshot.terminal import say
@@ -21,7 +22,7 @@ from rankshot.training.run_folder import is_run
 from rankshot.training.stopping import Interrupted
 
 from .parsing import parsed_as, peeked
-from .train_options import by_new_names, check_network, check_whose, given_in, options_for
+from .train_options import by_new_names, check_whose, given_in, options_for
 
 EPISODES = 300  # of the comparison with the weights that training began with
 
@@ -74,7 +75,7 @@ def starting_from(peek: argparse.Namespace) -> TrainConfig:
     if peek.init not in (None, "None") and peek.network is None:
         start = start.changed(**network_of(peek.init))
     if peek.network is not None:
-        check_network(peek.network)
+        check_embedding_network(peek.network)
     chosen = {"method": peek.method, "network": peek.network}
     return start.changed(**{kind: name for kind, name in chosen.items() if name is not None})
 

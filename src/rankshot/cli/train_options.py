@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import tyro
-from torch import nn
 
 from rankshot.methods import METHODS
-from rankshot.models.network import NETWORKS
+from rankshot.models.network import embedding_networks
 from rankshot.registry import Part, help_of, unknown_setting
 from rankshot.training import TrainConfig
 from rankshot.training.config import CHOICES
@@ -95,33 +94,6 @@ def settings_of(part: Part) -> dict[str, tuple[Any, str]]:
 def listed(parts: Iterable[Part]) -> str:
     """Every part with a line on what it is for."""
     return "".join(f"\n{part.name}: {part.summary.rstrip('.')}." for part in sorted(parts, key=lambda part: part.name))
-
-
-def embedding_networks() -> dict[str, Part]:
-    """By name; others are built around one of them."""
-    return {name: part for name, part in NETWORKS.items() if not _is_built_around(part)}
-
-
-def _is_built_around(part: Part) -> bool:
-    """Whether its first argument is an embedding network; else it is told what pictures it sees."""
-    first = next(iter(inspect.signature(part.make).parameters.values()), None)
-    return first is not None and (
-        first.name == "embedder" or first.annotation in (nn.Module, "nn.Module", "torch.nn.Module")
-    )
-
-
-def check_network(name: str) -> None:
-    """--network takes embedding networks alone."""
-    known = embedding_networks()
-    if name in known:
-        return
-    if name not in NETWORKS:
-        raise NETWORKS.unknown(name, sorted(known))
-    trained_by = f": --method {name} trains it" if name in METHODS else ""
-    raise ValueError(
-        f"the network {name!r} is built around an embedding network{trained_by}; --network takes "
-        f"{', '.join(map(repr, sorted(known)))}"
-    )
 
 
 def docs_of(kind: type) -> dict[str, str]:

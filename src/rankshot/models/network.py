@@ -29,7 +29,7 @@ from .normalised import Normalised, normalised
 PACKAGE = Path(__file__).parents[1]
 LONGEST_NAME = 100
 CONTRACT = ("embedding_dim", "preprocess", "description", "wrapped_network")
-NETWORKS = Registry("network", home="rankshot.methods")
+NETWORKS = Registry("network", home="rankshot.methods", about={"preprocess": Preprocess})
 register = NETWORKS.register
 # What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
 BOUNDED: dict[Any, Any] = {
@@ -219,10 +219,29 @@ def preprocess_of(network: nn.Module) -> Preprocess:
     return preprocess
 
 
+def embedding_networks() -> dict[str, Part]:
+    """By name; others are built around one of them."""
+    return {name: part for name, part in NETWORKS.items() if not _is_built_around(part)}
+
+
+def _is_built_around(part: Part) -> bool:
+    """Whether its first argument is an embedding network; else it is told what pictures it sees."""
+    first = next(iter(inspect.signature(part.make).parameters.values()), None)
+    return first is not None and (
+        first.name == "embedder" or first.annotation in (nn.Module, "nn.Module", "torch.nn.Module")
+    )
+
+
 def check_embedding_network(name: str) -> None:
-    """Complain of a network that is built around another one: a method makes it."""
-    if next(iter(inspect.signature(NETWORKS[name].make).parameters), None) == "embedder":
-        raise ValueError(f"{name!r} is no embedding network, but built around one by its method: --method {name}")
+    """Complain of an unknown network, or one that is built around another: a method makes it."""
+    known = embedding_networks()
+    if name not in NETWORKS:
+        raise NETWORKS.unknown(name, sorted(known))
+    if name not in known:
+        raise ValueError(
+            f"the network {name!r} is built around an embedding network, by its method; an embedding network is "
+            f"{', '.join(map(repr, sorted(known)))}"
+        )
 
 
 def is_network(name: str, kind: Any) -> bool:

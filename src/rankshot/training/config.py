@@ -63,8 +63,6 @@ class TrainConfig:
             if not isinstance(getattr(self, name), kind):
                 got = f"{getattr(self, name)!r:.60}"
                 raise TypeError(f"{name} must be a {kind.__name__}, got {got}: TrainConfig.of(…) takes settings by name")
-        if not self.network.architecture.is_object:
-            check_embedding_network(self.network.architecture.name)
         if self.data.split == "trainval" and self.validation.every:
             raise ValueError("split 'trainval' leaves no classes to validate on: set validate_every to 0")
         if self.validation.patience is not None and not self.validation.every:
@@ -111,10 +109,10 @@ class TrainConfig:
     def _chosen(self, kind: str, name: Any, settings: Mapping[str, Any]) -> Choice:
         before = self._choice(kind)
         if name is not None and name != before.name:
-            return CHOICES[kind].choose(checked(name, str, kind), settings)
+            return _choose(kind, checked(name, str, kind), settings)
         if before.is_object:
             return before
-        return CHOICES[kind].choose(before.name, {**before.settings, **settings})
+        return _choose(kind, before.name, {**before.settings, **settings})
 
     def _owner(self, name: str, settings: Mapping[str, Any]) -> str:
         """Whether a setting is the method's or the network's."""
@@ -214,7 +212,13 @@ def _choice_from_json(kind: str, content: Any) -> Choice:
     name = checked(content.pop("name", None), str, f"name of the {kind}")
     if checked(content.pop("is_object", False), bool, f"is_object of the {kind}"):
         return Choice(name, is_object=True)
-    return CHOICES[kind].choose(name, content)
+    return _choose(kind, name, content)
+
+
+def _choose(kind: str, name: str, settings: Mapping[str, Any]) -> Choice:
+    if kind == "network":
+        check_embedding_network(name)
+    return CHOICES[kind].choose(name, settings)
 
 
 def _section(kind: Any, content: Mapping[str, Any], where: str) -> Any:
