@@ -21,7 +21,7 @@ from rankshot.fewshot.evaluation import embed_all
 from rankshot.gallery import Embedder
 from rankshot.gallery.one_shot import RATES
 from rankshot.gallery.rejection import calibrated, nearness, prototypes
-from rankshot.models.pretrained import CONFIG
+from rankshot.models.folder_files import CONFIG
 from rankshot.models.shipped import folder_of
 from rankshot.reproduce.calibrate import other_test_classes
 from rankshot.training import TrainConfig

@@ -64,6 +64,11 @@ class Part:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it comes with rankshot."""
+        return Path(self.file).is_relative_to(PACKAGE)
+
+    @property
     def types(self) -> dict[str, Any]:
         """Of its settings, by name."""
         return {name: hint for name, (hint, _) in _settings(self.make).items() if name not in self.fixed}
@@ -120,7 +125,7 @@ class Registry:
                     "write a function that calls it"
                 )
             part = Part(name, make, file, fixed or {}, about)
-            if not _is_ours(file):
+            if not part.is_ours:
                 self._import_home()  # the names in there are taken
             for registry in (self, *self._shown_in):
                 before = registry._known().get(name)
@@ -214,11 +219,6 @@ class Registry:
 def _is_same(file: str, other: str) -> bool:
     """Of one file, however it is spelt."""
     return file == other or Path(file).resolve() == Path(other).resolve()
-
-
-def _is_ours(file: str) -> bool:
-    """Whether it is a file of rankshot."""
-    return Path(file).is_relative_to(PACKAGE)
 
 
 def _replaces(make: Callable[..., Any], file: str, before: Part) -> bool:
@@ -334,7 +334,7 @@ def _own_parts() -> dict[tuple[str, str], Part]:
         (registry.kind, name): part
         for registry in REGISTRIES
         for name, part in registry.snapshot().items()
-        if not _is_ours(part.file)
+        if not part.is_ours
     }
 
 

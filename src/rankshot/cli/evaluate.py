@@ -11,7 +11,8 @@ import tyro
 
 from rankshot import report
 from rankshot.data.loading import own_source
-from rankshot.models.pretrained import CONFIG, preprocess_in
+from rankshot.models.folder_files import CONFIG
+from rankshot.models.pretrained import preprocess_in
 from rankshot.models.shipped import folder_of
 from rankshot.terminal import say
 from rankshot.training import TrainConfig

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rankshot import report
 from rankshot.methods import settings_for
+from rankshot.models.folder_files import CONFIG
 from rankshot.models.network import check_embedding_network
-from rankshot.models.pretrained import CONFIG
 from rankshot.registry import load_files
 from rankshot.terminal import say
 from rankshot.training import TrainConfig, train

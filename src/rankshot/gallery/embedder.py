@@ -15,17 +15,9 @@ from torch import nn
 
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.models.export import export
+from rankshot.models.folder_files import CARD, CLASSES, EVALUATION, ONE_SHOT, WEIGHTS
 from rankshot.models.network import NETWORKS, embedder_in, wrap
-from rankshot.models.pretrained import (
-    CARD,
-    CLASSES,
-    EVALUATION,
-    ONE_SHOT,
-    WEIGHTS,
-    described_in,
-    from_pretrained,
-    preprocess_in,
-)
+from rankshot.models.pretrained import described_in, from_pretrained, preprocess_in
 from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
 from rankshot.models.shipped import folder_of
 from rankshot.preprocess import Preprocess, check_preprocess

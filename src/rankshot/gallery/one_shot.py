@@ -15,7 +15,7 @@ from torch import Tensor
 
 from rankshot.fewshot import Classification
 from rankshot.fewshot.episodes import draw_episodes
-from rankshot.models.pretrained import ONE_SHOT
+from rankshot.models.folder_files import ONE_SHOT
 from rankshot.schema import Between, read_json
 
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)

@@ -17,7 +17,7 @@ from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import relevant_counts
 from rankshot.vectors import NotFinite, computable, unit_vectors
 
-from .checks import check_reduction, checked_batch, checked_references
+from .batch_loss import BatchLoss
 from .chunked import Plan, Term, rank
 from .registry import register
 
@@ -36,7 +36,7 @@ MOST_MEMORY = 2**50  # bytes
     fixed={"framework": "ssvm", "sign": 1, "reduction": "mean"},
     summary="average precision of every ranking, by a structural SVM (the paper's)",
 )
-class RankingLoss(torch.nn.Module):
+class RankingLoss(BatchLoss):
     """Every embedding of a batch ranks all others by cosine similarity; the loss optimises all these rankings at once.
 
     What it optimises: `metric` ("ap", "ndcg", "auc", "rr", "precision@10", or a `ranking.Metric`), directly, by exact
@@ -117,7 +117,7 @@ class RankingLoss(torch.nn.Module):
         coarse_alpha: float = 3.0,
         memory_budget: int | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(reduction)
         self.settings = settings(framework, metric, epsilon, alpha, sign)
         self.smoothing = real("smoothing", smoothing, 0, MOST_SMOOTHING)
         self.smoothing_samples = whole("smoothing_samples", smoothing_samples, 2, MOST_SAMPLES)
@@ -129,22 +129,10 @@ class RankingLoss(torch.nn.Module):
         self.terms = [Term(1.0, self.settings, shifts)]
         if self.coarse_weight:
             self.terms.append(Term(self.coarse_weight, settings(framework, metric, 1.0, coarse_alpha)))
-        self.reduction = check_reduction(reduction)
         self.memory_budget = None if memory_budget is None else whole("memory_budget", memory_budget, 1, MOST_MEMORY)
         self._warned = False
 
-    def forward(
-        self,
-        embeddings: Tensor,
-        labels: Tensor,
-        indices_tuple: Any = None,
-        ref_emb: Tensor | None = None,
-        ref_labels: Tensor | None = None,
-        *,
-        ref_embeddings: Tensor | None = None,
-    ) -> Tensor:
-        labels = checked_batch("embeddings", embeddings, "labels", labels)
-        references = checked_references(embeddings, indices_tuple, ref_emb, ref_labels, ref_embeddings)
+    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
         rank = _uncompiled() if torch.compiler.is_compiling() else RankingLoss._rank
         loss: Tensor = rank(self, embeddings, labels, *(references or (None, None)))
         return loss

@@ -21,11 +21,11 @@ from torch import Tensor
 from rankshot.cache import made_whole, root_of
 from rankshot.files import read_whole, write_whole
 from rankshot.tensors import write_tensors
-from rankshot.version import __version__
+from rankshot.version import FORMAT, __version__
 
+from .folder_files import CARD, CONFIG, WEIGHTS
 from .network import NETWORKS, assemble, describe, trunk_of
 
-CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 MOST_BYTES = 2**26
 
 
@@ -103,7 +103,7 @@ def imagenet_folder(name: str) -> Path:
             write_tensors(making / WEIGHTS, network.state_dict(), {"rankshot": __version__})
             write_whole(making / CARD, TERMS.format(name=name, distribution=source.distribution))
             config = {"model": description, "preprocess": preprocess.to_json()}
-            write_whole(making / CONFIG, json.dumps({"rankshot": __version__, "format": 2, **config}, indent=1) + "\n")
+            write_whole(making / CONFIG, json.dumps({"rankshot": __version__, "format": FORMAT, **config}, indent=1) + "\n")
     return folder
 
 

@@ -13,25 +13,23 @@ import inspect
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from rankshot.preprocess import Preprocess, check_preprocess
-from rankshot.registry import Part, Registry
+from rankshot.registry import LONGEST_NAME, Part, Registry
 from rankshot.schema import Between, Length, checked
 
 from .mirrored import Mirrored
 from .normalised import Normalised, normalised
 
-PACKAGE = Path(__file__).parents[1]
-LONGEST_NAME = 100
 CONTRACT = ("embedding_dim", "preprocess", "description", "wrapped_network")
 NETWORKS = Registry("network", home="rankshot.methods", about={"preprocess": Preprocess})
 register = NETWORKS.register
-# What a network's constructor may be given by a file from elsewhere, by the hints of its arguments.
+# What a network's constructor may be given by a file from elsewhere, by the hints of its arguments; the limits of one's own
+# are those of its own annotations.
 BOUNDED: dict[Any, Any] = {
     int: Annotated[int, Between(1, 2**14)],
     float: Annotated[float, Between(-1e9, 1e9)],
@@ -88,16 +86,15 @@ def made(part: Part, description: Mapping[str, Any], settings: Mapping[str, Any]
     for name in settings.keys() - part.types.keys():
         known = ", ".join(map(repr, part.types)) or "none"
         raise ValueError(f"a network {part.name!r} has no setting {name!r}: there is {known}")
-    is_ours = Path(part.file).is_relative_to(PACKAGE)  # the limits of one's own are those of its own annotations
     values = {
-        name: checked(value, BOUNDED.get(hint, hint) if is_ours else hint, f"{name} of a network {part.name!r}")
+        name: checked(value, BOUNDED.get(hint, hint) if part.is_ours else hint, f"{name} of a network {part.name!r}")
         for name, value, hint in ((name, value, part.types[name]) for name, value in settings.items())
     }
     try:
         network: Any = part(around, **values)
     except (TypeError, ValueError, RuntimeError) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == part.file]
-        where = f" ({part.file}, line {lines[-1]})" if lines and not is_ours else ""
+        where = f" ({part.file}, line {lines[-1]})" if lines and not part.is_ours else ""
         raise ValueError(f"a network {part.name!r} cannot be made: {error}{where}") from error
     if not isinstance(network, nn.Module):
         raise ValueError(f"the network {part.name!r} is no torch.nn.Module: {part.file} makes a {type(network).__name__}")

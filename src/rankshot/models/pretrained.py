@@ -15,9 +15,9 @@ from rankshot.schema import read_json
 from rankshot.tensors import read_tensors
 from rankshot.version import check_format
 
+from .folder_files import CONFIG, WEIGHTS
 from .network import (
     NETWORKS,
-    PACKAGE,
     Description,
     assemble,
     build,
@@ -27,12 +27,7 @@ from .network import (
     usual_preprocess,
     wrap,
 )
-from .shipped import CONFIG as CONFIG
 from .shipped import folder_of, or_shipped
-
-WEIGHTS = "model.safetensors"
-# What may lie beside: the classes it has learned from, what was measured, thresholds at one example, the model card.
-CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
 
 
 class FormerImages(TypedDict, total=False):
@@ -131,7 +126,7 @@ def _filled_own(
 def is_ours(description: Mapping[str, Any]) -> bool:
     """Whether a network and what it is built around are of this package."""
     names = (description["name"], embedder_in(description)["name"])
-    return all(Path(NETWORKS[name].file).is_relative_to(PACKAGE) for name in names)
+    return all(NETWORKS[name].is_ours for name in names)
 
 
 def check_known(description: Mapping[str, Any], folder: Path) -> None:

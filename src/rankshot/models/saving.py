@@ -16,7 +16,8 @@ from rankshot.schema import MOST_JSON
 from rankshot.tensors import write_tensors
 from rankshot.version import __version__
 
-from .pretrained import CONFIG, WEIGHTS, preprocess_in, read_config
+from .folder_files import CONFIG, WEIGHTS
+from .pretrained import preprocess_in, read_config
 
 MOST_WEIGHTS = 2**34  # bytes
 # Settings that are perhaps paths of somebody's machine, of which the last part is kept; and others that say where a network

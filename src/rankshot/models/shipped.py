@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .folder_files import CONFIG
 from .imagenet import SOURCES, imagenet_folder, is_in_cache
 
 FOLDER = Path(__file__).parent / "weights"
-CONFIG = "config.json"
 
 
 def shipped() -> list[str]:

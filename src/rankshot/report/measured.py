@@ -22,8 +22,9 @@ from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
+from rankshot.models.folder_files import CONFIG, EVALUATION, WEIGHTS
 from rankshot.models.network import embedder_in
-from rankshot.models.pretrained import CONFIG, EVALUATION, WEIGHTS, described_in, preprocess_in
+from rankshot.models.pretrained import described_in, preprocess_in
 from rankshot.models.shipped import has_name, or_shipped
 from rankshot.preprocess import Preprocess
 from rankshot.schema import read_json

@@ -10,7 +10,7 @@ from typing import Any
 
 from rankshot.fewshot import Answerer
 from rankshot.files import write_whole
-from rankshot.models.pretrained import CONFIG
+from rankshot.models.folder_files import CONFIG
 from rankshot.schema import read_json
 from rankshot.training.run_folder import read_metrics
 from rankshot.version import __version__

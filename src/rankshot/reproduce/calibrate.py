@@ -14,7 +14,7 @@ from rankshot.fewshot.evaluation import embed_all
 from rankshot.files import write_whole
 from rankshot.gallery.one_shot import EPISODES, SEED, WAY, OneShot, measured
 from rankshot.models import from_pretrained
-from rankshot.models.pretrained import CONFIG, ONE_SHOT
+from rankshot.models.folder_files import CONFIG, ONE_SHOT
 from rankshot.training import TrainConfig
 
 

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from rankshot.models.pretrained import CLASSES, CONFIG, EVALUATION, ONE_SHOT, WEIGHTS
+from rankshot.models.folder_files import CLASSES, CONFIG, EVALUATION, ONE_SHOT, WEIGHTS
 from rankshot.models.saving import copy_pretrained
 from rankshot.models.shipped import FOLDER
 from rankshot.schema import read_json

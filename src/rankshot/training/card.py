@@ -10,8 +10,9 @@ from typing import Any, Required, TypedDict
 from rankshot.data.loading import TERMS
 from rankshot.fewshot import Answerer, HasRule
 from rankshot.files import write_whole
+from rankshot.models.folder_files import CARD, CONFIG, EVALUATION, WEIGHTS
 from rankshot.models.network import embedder_in, is_network
-from rankshot.models.pretrained import CARD, CONFIG, EVALUATION, WEIGHTS, described_in
+from rankshot.models.pretrained import described_in
 from rankshot.models.saving import without_places
 from rankshot.models.shipped import folder_of
 from rankshot.schema import parsed, read_json

@@ -15,9 +15,10 @@ from rankshot.data.folder import SIZE
 from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
 from rankshot.methods import method_class, settings_for
+from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
-from rankshot.models.pretrained import CONFIG, described_in, folder_with_network, preprocess_in
+from rankshot.models.pretrained import described_in, folder_with_network, preprocess_in
 from rankshot.preprocess import Preprocess
 from rankshot.registry import Choice
 from rankshot.terminal import counting, say

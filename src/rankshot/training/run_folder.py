@@ -23,7 +23,8 @@ from typing import Annotated, Any, NotRequired, Required, TypedDict
 from torch import Tensor
 
 from rankshot.files import PARTIAL, Lines, locked, read_whole, write_whole
-from rankshot.models.pretrained import CLASSES, CONFIG, WEIGHTS, described_in, fill, preprocess_in
+from rankshot.models.folder_files import CLASSES, CONFIG, WEIGHTS
+from rankshot.models.pretrained import described_in, fill, preprocess_in
 from rankshot.models.shipped import full_name
 from rankshot.preprocess import Preprocess
 from rankshot.schema import Between, Length, checked, parsed, read_json
