@@ -1,0 +1,135 @@
+"""The settings that `RankingLoss` begins with, beside Smooth-AP's: short runs, judged by validation classes alone.
+
+`python -m benchmarks.defaults --jobs 9 --grocery FOLDER` on a GPU writes one json a run below results/defaults. Every setting
+of `RankingLoss` meets every temperature of Smooth-AP with the same network, images, augmentation, rates and seeds. The network
+that a run keeps is measured once more, by other episodes than those it was chosen by. `--table` prints the means.
+
+Omniglot, mini-ImageNet and CUB must be prepared (`rankshot data prepare`); grocery is a folder with train, val and test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rankshot.data import prepared
+from rankshot.reproduce.job import Run
+from rankshot.reproduce.run_all import run_all
+from rankshot.training import TrainConfig
+
+RESULTS = Path("results")
+FOLDER = "defaults"
+SEEDS = (0, 1, 2)
+AUGMENT = ("flip", "crop", "jitter")
+
+
+def ours(epsilon: float = 0.001, smoothing: float = 0.01, coarse_weight: float = 0.0, **more: Any) -> dict[str, Any]:
+    settings = {"epsilon": epsilon, "smoothing": smoothing, "coarse_weight": coarse_weight, **more}
+    return {"method": "map-dlm", "alpha": 1.0, **settings}
+
+
+def smooth_ap(temperature: float) -> dict[str, Any]:
+    return {"method": "smooth-ap", "temperature": temperature}
+
+
+OURS = {
+    "coarse-0.03": ours(coarse_weight=0.03),
+    "coarse-0.1": ours(coarse_weight=0.1),
+    "coarse-0.3": ours(coarse_weight=0.3),
+    "wider-0.1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.1),
+}
+SMOOTH_AP = {f"smooth-ap-{temperature}": smooth_ap(temperature) for temperature in (0.005, 0.01, 0.02)}
+CONV4_RATES, EFFICIENTNET_RATES = (0.001, 0.003), (0.0001, 0.0003)
+CONV4: dict[str, dict[str, Any]] = {
+    "glyphs": {"updates": 800},
+    "grocery": {"updates": 1500, "augment": AUGMENT},
+    "omniglot": {"updates": 3000, "rotations": True},
+    "cub": {"updates": 2000, "augment": AUGMENT},
+    "mini-imagenet": {"updates": 3000, "augment": ("flip",)},
+}
+EFFICIENTNET: dict[str, dict[str, Any]] = {
+    "grocery-160": {"updates": 300, "augment": AUGMENT},
+    "cub-whole": {"updates": 500, "augment": AUGMENT},
+}
+
+
+def runs(network: str, names: dict[str, str], root: str | None) -> Iterator[Run]:
+    """Those of a network, seed by seed; `names` are those of the prepared data."""
+    is_conv4 = network == "conv4"
+    start = {} if is_conv4 else {"network": network, "init": network}
+    for seed in SEEDS:
+        for rate in CONV4_RATES if is_conv4 else EFFICIENTNET_RATES:
+            for data, settings in (CONV4 if is_conv4 else EFFICIENTNET).items():
+                for label, loss in {**OURS, **SMOOTH_AP}.items():
+                    updates = settings["updates"]
+                    watched = {
+                        "validate_every": updates // 10,
+                        "validation_episodes": 200,
+                        "log_every": updates,
+                        "checkpoint_every": updates,
+                    }
+                    config = TrainConfig.of(
+                        **{**settings, **loss, **watched, **start},
+                        data=names[data],
+                        root=root,
+                        learning_rate=rate,
+                        schedule="cosine",
+                        seed=seed,
+                    )
+                    yield Run(f"{FOLDER}/{network}/{data}/{label}-rate-{rate}/{seed}", config, None)
+
+
+def data_names(network: str, root: str | None, grocery: Path) -> dict[str, str]:
+    """Name here -> name of what was prepared."""
+    if network == "conv4":
+        return {name: prepared(name, root).name if name != "glyphs" else name for name in CONV4 if name != "grocery"} | {
+            "grocery": prepared(str(grocery), root).name
+        }
+    return {
+        "grocery-160": prepared(str(grocery), root, size=160, fit="crop").name,
+        "cub-whole": prepared("cub", root, crop=False, size=144).name,
+    }
+
+
+def table(results: Path) -> Iterator[str]:
+    """A line a setting: retrieval among the most classes on the validation classes, mean and deviation over seeds."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for path in sorted((results / FOLDER).glob("*/*/*/*.json")):
+        record = json.loads(path.read_text())
+        *_, network, data, label, _ = path.parts
+        measured = record["validation"]["running"]
+        found.setdefault((network, data), {}).setdefault(label, []).append(100 * list(measured.values())[-1]["mean"])
+    for (network, data), labels in found.items():
+        yield f"{network} {data}"
+        for label, values in sorted(labels.items(), key=lambda item: -statistics.mean(item[1])):
+            deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+            yield f"  {label:32} {statistics.mean(values):6.2f} ± {deviation:.2f}  ({len(values)})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--network", default="conv4")
+    parser.add_argument("--grocery", type=Path)
+    parser.add_argument("--root")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--runs", type=Path, default=Path("runs/defaults"))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--only", default="*")
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    if not options.table:
+        names = data_names(options.network, options.root, options.grocery)
+        chosen = [run for run in runs(options.network, names, options.root) if fnmatch.fnmatch(run.name, options.only)]
+        left = run_all(chosen, options.results, options.runs, jobs=options.jobs, seconds=options.seconds)
+        print(f"{len(chosen) - len(left)} of {len(chosen)} runs are done")
+    print("\n".join(table(options.results)))
+
+
+if __name__ == "__main__":
+    main()
