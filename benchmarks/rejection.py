@@ -20,7 +20,8 @@ from rankshot.fewshot.episodes import draw_episodes
 from rankshot.fewshot.evaluation import embed_all
 from rankshot.gallery import Embedder
 from rankshot.gallery.one_shot import RATES
-from rankshot.gallery.rejection import calibrated, nearness, prototypes
+from rankshot.fewshot.rules import prototypes
+from rankshot.gallery.rejection import calibrated, nearness
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.shipped import folder_of
 from rankshot.reproduce.calibrate import other_test_classes

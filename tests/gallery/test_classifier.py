@@ -9,18 +9,20 @@ import pytest
 import torch
 from PIL import Image
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankshot.fewshot import class_scores
+from rankshot.fewshot.rules import RULES
 from rankshot.gallery import Embedder, FewShotClassifier
 from rankshot.models import Conv4
 from rankshot.preprocess import Preprocess
 
 
-@parametrize_with_checks([FewShotClassifier(rule=rule) for rule in ("ap", "nearest", "prototype")])
+@parametrize_with_checks([FewShotClassifier(rule=rule) for rule in RULES])
 def test_what_scikit_learn_asks_for(estimator, check):
     check(estimator)
 
@@ -46,7 +48,7 @@ def test_the_paper_s_rule(shot):
     X, _ = blobs(each=shot + 10, spread=1.0)
     X = X.reshape(5, shot + 10, -1)
     support, queries = X[:, :shot], X[:, shot:].reshape(50, -1)
-    classifier = FewShotClassifier().fit(support.reshape(5 * shot, -1), np.repeat(list("abcde"), shot))
+    classifier = FewShotClassifier(rule="ap").fit(support.reshape(5 * shot, -1), np.repeat(list("abcde"), shot))
     unit = [torch.nn.functional.normalize(torch.tensor(each), dim=-1) for each in (queries, support.reshape(5 * shot, -1))]
     expected = class_scores((unit[0] @ unit[1].T).view(50, 5, shot)).argmax(-1)
     assert (classifier.predict(queries) == np.array(list("abcde"))[expected.numpy()]).all()
@@ -62,6 +64,27 @@ def test_other_rules_by_hand():
     found = FewShotClassifier(rule="prototype").fit(X, y)
     assert (found.predict(query) == np.array(list("abcde"))[(q @ means.T).argmax(1)]).all()
     np.testing.assert_allclose(found.nearness(query), (q @ means.T).max(1))
+    theirs = LogisticRegression(fit_intercept=False, tol=1e-10).fit(unit, y)
+    found = FewShotClassifier(rule="logistic").fit(X, y)
+    assert (found.predict(query) == theirs.predict(q)).all()
+    assert found.score(X, y) == theirs.score(unit, y)
+
+
+def test_by_default_the_nearest_mean():
+    X, y = blobs(spread=1.0)
+    query = np.random.default_rng(1).normal(size=(200, 8))
+    answers = {rule: FewShotClassifier(rule=rule).fit(X, y).predict(query) for rule in RULES}
+    assert (FewShotClassifier().fit(X, y).predict(query) == answers["prototype"]).all()
+    assert len({tuple(answer) for answer in answers.values()}) == len(RULES)  # they are different rules
+
+
+def test_logistic_regression_of_one_class_is_refused_and_forgets_nothing():
+    with pytest.raises(ValueError, match="there must be two at least"):
+        FewShotClassifier(rule="logistic").fit([[1.0, 0.0]], ["a"])
+    classifier = FewShotClassifier(rule="logistic").fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
+    with pytest.raises(ValueError, match="there must be two at least"):
+        classifier.remove_class("a")
+    assert classifier.predict([[1.0, 0.1]]) == ["a"]
 
 
 def test_one_more_example_and_one_more_class_touch_nothing_else():
@@ -197,7 +220,7 @@ def test_a_run_or_shipped_weights(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rule": "far"}, "unknown rule 'far': there is 'ap', 'nearest', 'prototype'"),
+        ({"rule": "far"}, "unknown rule 'far': there is 'ap', 'nearest', 'prototype', 'logistic'"),
         ({"reject": 1.0}, "reject must be from 0 to less than 1, got 1.0"),
         ({"reject": "a"}, "reject must be a number or None, got 'a'"),
         ({"threshold": 2}, "threshold is a cosine, from -1 to 1, got 2"),

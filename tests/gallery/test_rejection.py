@@ -5,7 +5,8 @@ import math
 import torch
 from torch.nn.functional import normalize
 
-from rankshot.gallery.rejection import among_themselves, calibrated, judged, nearness, prototypes
+from rankshot.fewshot.rules import prototypes
+from rankshot.gallery.rejection import among_themselves, calibrated, judged, nearness
 
 
 def example(counts=(3, 1, 4), seed=0):

@@ -16,7 +16,7 @@ from rankshot.vectors import unit_vectors
 
 from .answerer import Answerer, BatchAnswerer, HasRule, check_batch_norm, embed, normalising_with
 from .episodes import MOST_EPISODES, draw_episodes
-from .rules import class_scores
+from .rules import check_rule, scores_by
 from .tasks import Classification, Retrieval, Task
 
 AT_ONCE = {"cpu": 2**23, "cuda": 2**26}  # similarities of one chunk of episodes
@@ -58,6 +58,7 @@ def evaluate(
     seed: int = 0,
     batch_norm: str = "running",
     pixels: Tensor | None = None,
+    rule: str | None = None,
 ) -> list[Result]:
     """Every task on `episodes` episodes, which depend on the seed and the task alone.
 
@@ -66,20 +67,26 @@ def evaluate(
             embeddings. "batch": by the statistics of the images embedded together, episode by episode (the support and the
             queries separately), as the paper did. An `Answerer` normalises as it pleases.
     pixels  the images where the model is, as `pixels_for` has them; for who evaluates again and again
+    rule    how an embedding network classifies: "ap" (the paper's), "nearest", "prototype" or "logistic". None: by the rule
+            of its own that it has, or else by the paper's
     """
     check_episodes(episodes)
     check_batch_norm(batch_norm)
+    if rule is not None:
+        check_rule(rule)
     labels = torch.from_numpy(np.asarray(images.labels))
     drawn = [draw_episodes(labels, task, episodes, seed) for task in tasks]
     pixels = pixels_for(model, images) if pixels is None else pixels
     if not isinstance(model, nn.Module) or isinstance(model, Answerer):
+        if rule is not None:
+            raise ValueError(f"{type(model).__name__} classifies in its own way: it takes no rule, got {rule!r}")
         return [Result(task, _answered(model, pixels, task, indices)) for task, indices in zip(tasks, drawn, strict=True)]
     if batch_norm == "batch":
         pairs = zip(tasks, drawn, strict=True)
-        return [Result(task, _in_groups(model, pixels, task, indices)) for task, indices in pairs]
+        return [Result(task, _in_groups(model, pixels, task, indices, rule)) for task, indices in pairs]
     embeddings = _embedded(model, pixels, torch.arange(len(images)))
     return [
-        Result(task, _all_at_once(embeddings, task, indices, model)) for task, indices in zip(tasks, drawn, strict=True)
+        Result(task, _all_at_once(embeddings, task, indices, model, rule)) for task, indices in zip(tasks, drawn, strict=True)
     ]
 
 
@@ -106,32 +113,31 @@ def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
         return torch.cat([embed(model, _chosen(pixels, chunk, model)) for chunk in chunks])
 
 
-def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module) -> Tensor:
+def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module, rule: str | None) -> Tensor:
     images = task.way * task.per_class
     per_episode = images**2
-    if isinstance(model, HasRule):  # its rule may do anything with the embeddings
+    if rule is not None or isinstance(model, HasRule):  # it may do anything with the embeddings
         per_episode = max(per_episode, 2 * images * embeddings.shape[1])
     chunks = torch.split(drawn.to(embeddings.device), max(1, _at_once(AT_ONCE, embeddings.device) // per_episode))
-    return torch.cat([_values(embeddings[chunk], task, model) for chunk in chunks]).cpu()
+    return torch.cat([_values(embeddings[chunk], task, model, rule) for chunk in chunks]).cpu()
 
 
 @torch.no_grad()
-def _values(embeddings: Tensor, task: Task, model: nn.Module) -> Tensor:
+def _values(embeddings: Tensor, task: Task, model: nn.Module, rule: str | None) -> Tensor:
     """(episodes, way, per_class, D) as `embed` has them -> (episodes,)."""
     if isinstance(task, Retrieval):
-        pool = embeddings.flatten(1, 2)
-        pool = unit_vectors(pool) if isinstance(model, HasRule) else pool
+        pool = unit_vectors(embeddings.flatten(1, 2)) if isinstance(model, HasRule) else embeddings.flatten(1, 2)
         similarities = pool @ pool.mT
         masks = ranking.relevance_of(torch.arange(task.way, device=pool.device).repeat_interleave(task.per_class))
         relevance, valid = (mask.repeat(len(pool), 1) for mask in masks)
         values = ranking.average_precision(similarities.flatten(0, 1), relevance, valid)
         return values.view(len(pool), -1).mean(-1)
-    queries = embeddings[:, :, task.shot :].flatten(1, 2)
-    if isinstance(model, HasRule):
-        return _accuracy(model.class_scores(embeddings[:, :, : task.shot], queries), task)
-    support = embeddings[:, :, : task.shot].flatten(1, 2)
-    similarities = (queries @ support.mT).view(len(queries), -1, task.way, task.shot)
-    return _accuracy(class_scores(similarities), task)
+    if rule is None and isinstance(model, HasRule):
+        return _accuracy(model.class_scores(embeddings[:, :, : task.shot], embeddings[:, :, task.shot :].flatten(1, 2)), task)
+    vectors = unit_vectors(embeddings) if isinstance(model, HasRule) else embeddings
+    support, queries = vectors[:, :, : task.shot].flatten(1, 2), vectors[:, :, task.shot :].flatten(1, 2)
+    labels = torch.arange(task.way, device=support.device).repeat_interleave(task.shot)
+    return _accuracy(scores_by(rule or "ap", support, labels, task.way, queries), task)
 
 
 def _accuracy(scores: Tensor, task: Classification) -> Tensor:
@@ -140,7 +146,7 @@ def _accuracy(scores: Tensor, task: Classification) -> Tensor:
     return (scores.argmax(-1) == right).float().mean(-1)
 
 
-def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor) -> Tensor:
+def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor, rule: str | None) -> Tensor:
     """Some episodes at a time, each normalised by itself: its support and its queries, or its whole pool."""
     cuts = [task.shot, task.per_class - task.shot] if isinstance(task, Classification) else [task.per_class]
 
@@ -150,7 +156,7 @@ def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor) -> T
 
     chunks = torch.split(drawn, max(1, _images_at_once(model, pixels) // (task.way * task.per_class)))
     joined = (torch.cat([embedded(part) for part in chunk.split_with_sizes(cuts, dim=2)], dim=2) for chunk in chunks)
-    return torch.cat([_values(embeddings, task, model).cpu() for embeddings in _in_fewer(joined)])
+    return torch.cat([_values(embeddings, task, model, rule).cpu() for embeddings in _in_fewer(joined)])
 
 
 def _in_fewer(parts: Iterable[Tensor]) -> Iterator[Tensor]:

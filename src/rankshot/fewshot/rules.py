@@ -1,11 +1,58 @@
-"""From similarities to a class: the nearest representative, or average precision when there are several."""
+"""From the embeddings of a support set to the class of a query: the rules that an embedding network can answer by.
+
+A rule takes unit vectors of some support sets that share their labels (E, S, D), the labels (S,), how many classes there
+are, and queries (E, Q, D); it gives scores (E, Q, way), of which the largest is the answer. Classes may have as many examples
+as they please. With one example a class, all rules but logistic regression are the same.
+
+ap         the paper's: the class whose examples the query ranks best, by average precision
+nearest    the class of the nearest example
+prototype  the class whose mean is nearest
+logistic   logistic regression on the examples
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from .logistic import logistic_weights
 
 NEARER = 1e-9  # what nearness counts beside average precision: it only breaks ties
+
+
+def check_rule(name: str) -> str:
+    if not isinstance(name, str) or name not in RULES:
+        raise ValueError(f"unknown rule {name!r}: there is {', '.join(map(repr, RULES))}")
+    return name
+
+
+def scores_by(rule: str, support: Tensor, labels: Tensor, way: int, queries: Tensor) -> Tensor:
+    """(E, S, D), (S,), (E, Q, D) -> (E, Q, way)."""
+    if rule in LINEAR:
+        weights = LINEAR[rule](support, labels, way)
+        return queries.to(weights.dtype) @ weights.mT
+    similarities = queries @ support.mT
+    if rule == "ap":
+        return uneven_class_scores(similarities.flatten(0, 1), labels, way).view(*similarities.shape[:2], way)
+    nearest = similarities.new_full((*similarities.shape[:2], way), float("-inf"))
+    return nearest.scatter_reduce_(2, labels.expand_as(similarities), similarities, "amax")
+
+
+def prototypes(support: Tensor, labels: Tensor, way: int) -> Tensor:
+    """(..., S, D) unit vectors of classes (S,) -> (..., way, D): the directions of the classes' means."""
+    return nn.functional.normalize(class_sums(support, labels, way), dim=-1)
+
+
+def class_sums(support: Tensor, labels: Tensor, way: int) -> Tensor:
+    """(..., S, D), (S,) -> (..., way, D)."""
+    return support.new_zeros(*support.shape[:-2], way, support.shape[-1]).index_add_(-2, labels, support)
+
+
+# Rules that learn a vector of each class, (E, S, D) and (S,) -> (E, way, D): its product with a query is the score.
+LINEAR: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {"prototype": prototypes, "logistic": logistic_weights}
+RULES = ("ap", "nearest", *LINEAR)
 
 
 def class_scores(similarities: Tensor) -> Tensor:

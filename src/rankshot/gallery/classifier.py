@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,18 +18,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 from torch import Tensor, nn
 
-from rankshot.fewshot.rules import uneven_class_scores
+from rankshot.fewshot.rules import LINEAR, check_rule, prototypes, scores_by
 from rankshot.vectors import unit_vectors
 
 from .embedder import Embedder
 from .pictures import name_of
-from .rejection import Rejection, among_themselves, calibrated, judged, nearness, prototypes
+from .rejection import Rejection, among_themselves, calibrated, judged, nearness
 from .saved_classifier import SETTINGS, Saved, opened, save
 
-RULES = ("ap", "nearest", "prototype")
 SIMILARITIES_AT_ONCE = 2**22
 TEMPERATURES = tuple(0.001 * 2**step for step in range(12))  # of predict_proba: 0.001 to 2
 EXAMPLES_TO_TRY = 50  # to find it by
+FITTED = 5000  # examples in all the classifiers that logistic regression fits for that
 USUAL_TEMPERATURE = 0.05  # where the examples cannot tell
 
 
@@ -50,6 +49,7 @@ class Taught(NamedTuple):
     labels      (n,) indices into classes
     names       of the examples
     prototypes  (classes, D)
+    weights     (classes, D), of a rule that learns a vector of each class
     """
 
     support: NDArray[np.float64]
@@ -57,6 +57,7 @@ class Taught(NamedTuple):
     classes: NDArray[Any]
     names: list[str]
     prototypes: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
     rejection: Rejection | None
     temperature: float
 
@@ -69,8 +70,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     embedder   what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`; or
                None: X are embeddings already. With one, X are images: paths, Pillow images, arrays (see `pictures`)
-    rule       "ap", the paper's: the class whose examples the query ranks best, by average precision; "nearest": that of
-               the nearest example; "prototype": that of the nearest mean
+    rule       "prototype": the class whose mean is nearest; "logistic": logistic regression on the examples; "ap", the
+               paper's: the class whose examples the query ranks best, by average precision; "nearest": that of the
+               nearest example
     reject     answer `unknown` where an image is none of these: the share of known images that may be turned away, such as
                0.05, from which the threshold is found by leaving out one example at a time (or, with one example a class,
                from what comes with the weights). None: never
@@ -91,7 +93,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self,
         embedder: str | Path | Embedder | None = None,
         *,
-        rule: str = "ap",
+        rule: str = "prototype",
         reject: float | None = None,
         threshold: float | None = None,
         unknown: Any = None,
@@ -247,8 +249,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return taught, vectors
 
     def _check_settings(self) -> None:
-        if self.rule not in RULES:
-            raise ValueError(f"unknown rule {self.rule!r}: there is {', '.join(map(repr, RULES))}")
+        check_rule(self.rule)
         for name in ("reject", "threshold"):
             value = getattr(self, name)
             if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number, type(None))):
@@ -301,8 +302,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         classes, class_indices = np.unique(labels, return_inverse=True)
         vectors, indices = torch.from_numpy(support), torch.from_numpy(class_indices)
         means = prototypes(vectors, indices, len(classes)).numpy()
+        weights = LINEAR[self.rule](vectors, indices, len(classes)).numpy() if self.rule in LINEAR else None
         rejection = self._rejection(vectors, indices, len(classes))
-        taught = Taught(support, class_indices, classes, list(names), means, rejection, USUAL_TEMPERATURE)
+        taught = Taught(support, class_indices, classes, list(names), means, weights, rejection, USUAL_TEMPERATURE)
         return taught._replace(temperature=self._temperature(taught))
 
     def _rejection(self, support: Tensor, labels: Tensor, way: int) -> Rejection | None:
@@ -327,30 +329,26 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         if len(counts) < 2 or counts.max() < 2:
             return USUAL_TEMPERATURE
         indices = [p for p, label in enumerate(taught.labels) if counts[label] > 1]
-        indices = indices[:: max(1, len(indices) // EXAMPLES_TO_TRY)]
+        tries = EXAMPLES_TO_TRY if self.rule != "logistic" else max(5, min(EXAMPLES_TO_TRY, FITTED // len(taught.labels)))
+        indices = indices[:: max(1, len(indices) // tries)]
         support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
         scores = []
         for index in indices:
             others = torch.arange(len(support)) != index
-            scores.append(self._ruled(support[index : index + 1], support[others], labels[others], len(counts)))
+            query = support[None, index : index + 1]
+            scores.append(scores_by(self.rule, support[None, others], labels[others], len(counts), query)[0])
         logits, right = torch.cat(scores), labels[indices]
         losses = [float(nn.functional.cross_entropy(logits / temperature, right)) for temperature in TEMPERATURES]
         return float(TEMPERATURES[int(np.argmin(losses))])
 
     def _scores(self, taught: Taught, vectors: Tensor) -> Tensor:
         """(n, D) -> (n, classes); the largest is the answer."""
-        support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
-        at_once, way = max(1, SIMILARITIES_AT_ONCE // len(support)), len(taught.classes)
-        return torch.cat([self._ruled(chunk, support, labels, way) for chunk in torch.split(vectors, at_once)])
-
-    def _ruled(self, queries: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:
-        if self.rule == "prototype":
-            return queries @ prototypes(support, labels, way).T
-        similarities = queries @ support.T
-        if self.rule == "ap":
-            return uneven_class_scores(similarities, labels, way)
-        nearest = similarities.new_full((len(queries), way), -math.inf)
-        return nearest.scatter_reduce_(1, labels.expand_as(similarities), similarities, "amax")
+        if taught.weights is not None:
+            return vectors @ torch.from_numpy(taught.weights).T
+        support, labels = torch.from_numpy(taught.support)[None], torch.from_numpy(taught.labels)
+        at_once, way = max(1, SIMILARITIES_AT_ONCE // len(labels)), len(taught.classes)
+        chunks = torch.split(vectors, at_once)
+        return torch.cat([scores_by(self.rule, support, labels, way, chunk[None])[0] for chunk in chunks])
 
     def _vectors_of(self, X: Any, *, first: bool = False) -> Tensor:
         """(n, D) float64, of length 1."""

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rankshot.fewshot.rules import class_sums
+
 
 class Rejection(NamedTuple):
     """Where the line is, and what it costs by the examples themselves; nan where they cannot tell.
@@ -27,11 +29,6 @@ class Rejection(NamedTuple):
     false_acceptances: float
 
 
-def prototypes(support: Tensor, labels: Tensor, way: int) -> Tensor:
-    """(S, D) unit vectors of classes (S,) -> (way, D): the directions of the classes' means."""
-    return nn.functional.normalize(_sums(support, labels, way), dim=-1)
-
-
 def nearness(queries: Tensor, centres: Tensor) -> Tensor:
     """(Q, D), (way, D) unit vectors -> (Q,)."""
     return (queries @ centres.T).amax(-1)
@@ -40,7 +37,7 @@ def nearness(queries: Tensor, centres: Tensor) -> Tensor:
 def among_themselves(support: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
     """How near the examples are as queries: left out of their class, of those that are not alone in it; and of all of them,
     where their class is not there."""
-    sums = _sums(support, labels, way)
+    sums = class_sums(support, labels, way)
     others = support @ nn.functional.normalize(sums, dim=-1).T
     others.scatter_(1, labels[:, None], float("-inf"))
     as_strangers = others.amax(-1)
@@ -61,7 +58,3 @@ def judged(threshold: float, known: Tensor, strangers: Tensor) -> Rejection:
     rejected = float((known < threshold).double().mean()) if len(known) else math.nan
     accepted = float((strangers >= threshold).double().mean()) if len(strangers) else math.nan
     return Rejection(threshold, rejected, accepted)
-
-
-def _sums(support: Tensor, labels: Tensor, way: int) -> Tensor:
-    return support.new_zeros(way, support.shape[1]).index_add_(0, labels, support)
