@@ -54,6 +54,7 @@ class Part:
     make   the class or function
     file   where it was registered
     fixed  arguments that are the same whenever it is made under this name
+    usual  defaults under this name, where they are others than those of its signature
     about  what else its kind of part wants to know, such as presets
     """
 
@@ -61,6 +62,7 @@ class Part:
     make: Callable[..., Any]
     file: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    usual: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -75,10 +77,11 @@ class Part:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        return {name: default for name, (_, default) in _settings(self.make).items() if name not in self.fixed}
+        own = {name: default for name, (_, default) in _settings(self.make).items() if name not in self.fixed}
+        return {**own, **self.usual}
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        return self.make(*arguments, **{**self.fixed, **settings})
+        return self.make(*arguments, **{**self.usual, **self.fixed, **settings})
 
     @property
     def summary(self) -> str:
@@ -112,9 +115,16 @@ class Registry:
         REGISTRIES.append(self)
 
     def register(
-        self, name: str, *, fixed: Mapping[str, Any] | None = None, **about: Any
+        self, name: str, *, fixed: Mapping[str, Any] | None = None, usual: Mapping[str, Any] | None = None, **about: Any
     ) -> Callable[[Anything], Anything]:
-        """A decorator: the class or function is known by this name then. A file may be run again."""
+        """A decorator: the class or function is known by this name then. A file may be run again.
+
+        Args:
+            name: of the part.
+            fixed: arguments that are the same whenever it is made under this name, and no settings.
+            usual: defaults of some settings under this name, where they are others than those of its signature.
+            about: what else this kind of part wants to know.
+        """
         file = sys._getframe(1).f_code.co_filename
         self._check(name, about)
 
@@ -124,14 +134,15 @@ class Registry:
                     f"a {self.kind} is a class or a function, and {name!r} is registered as a {type(make).__name__}: "
                     "write a function that calls it"
                 )
-            part = Part(name, make, file, fixed or {}, about)
+            part = Part(name, make, file, fixed or {}, usual or {}, about)
             if not part.is_ours:
                 self._import_home()  # the names in there are taken
             for registry in (self, *self._shown_in):
                 before = registry._known().get(name)
                 if before is not None and not _replaces(make, file, before):
                     raise ValueError(f"there is a {registry.kind} {name!r} already, in {before.file}")
-            _settings(make)  # complains now about a setting without a type
+            for setting in part.usual.keys() - _settings(make).keys():  # complains now about a setting without a type
+                raise ValueError(f"usual of the {self.kind} {name!r}: it has no setting {setting!r}")
             self._parts[name] = part
             return make
 
@@ -156,7 +167,7 @@ class Registry:
         for key, value in about.items():
             kind = known.get(key)
             if kind is None:
-                names = ", ".join(map(repr, ("fixed", *known)))
+                names = ", ".join(map(repr, ("fixed", "usual", *known)))
                 raise TypeError(f"a {self.kind} is not registered with {key!r}: there is {names}")
             if not isinstance(value, (kind, int) if kind is float else kind):
                 wanted = {float: "number", dict: "dictionary", str: "text"}.get(kind, kind.__name__)

@@ -1,7 +1,7 @@
 """The version of the package, where everybody may ask for it."""
 
 __version__ = "0.1.0"
-FORMAT = 2  # of config.json
+FORMAT = 3  # of config.json
 
 
 def check_format(version: int) -> None:

@@ -14,6 +14,7 @@ from oracles import METRICS, order_of, pair_table, task_loss
 
 from rankshot import ranking
 from rankshot.losses import RankingLoss
+from rankshot.losses.ranking_loss import BEST
 
 CASES = [("ssvm", +1), ("dlm", +1), ("dlm", -1)]
 
@@ -78,7 +79,7 @@ def test_gradient_is_autograd_through_the_paper(framework, sign, alpha, with_ref
         inputs = (*inputs, *batch(size=12, seed=2))
     for metric, epsilon in itertools.product(METRICS, (0.2, 1.0)):
         options = {"metric": metric, "framework": framework, "epsilon": epsilon, "alpha": alpha, "sign": sign}
-        value, gradients = value_and_gradients(RankingLoss(**options), *inputs)
+        value, gradients = value_and_gradients(RankingLoss.paper(**options), *inputs)
         expected, expected_gradients = value_and_gradients(lambda *x, options=options: paper(*x, **options), *inputs)
         torch.testing.assert_close(value, expected, atol=1e-9, rtol=0)
         for mine, theirs in zip(gradients, expected_gradients, strict=True):
@@ -92,9 +93,9 @@ def test_chunks_change_nothing(framework, sign, classes, device):
     refs = [each.to(device) for each in batch(size=28, classes=classes, seed=4)]
     for inputs, reduction in itertools.product([(embeddings, labels), (embeddings, labels, *refs)], ["mean", "sum"]):
         options = {"framework": framework, "sign": sign, "reduction": reduction}
-        whole = value_and_gradients(RankingLoss(**options), *inputs)
+        whole = value_and_gradients(RankingLoss.paper(**options), *inputs)
         for budget in (1, 2 * 10**5, 8 * 10**5):  # one by one, in a few chunks, in two
-            value, gradients = value_and_gradients(RankingLoss(**options, memory_budget=budget), *inputs)
+            value, gradients = value_and_gradients(RankingLoss.paper(**options, memory_budget=budget), *inputs)
             torch.testing.assert_close(value, whole[0], atol=1e-12, rtol=0)
             for mine, theirs in zip(gradients, whole[1], strict=True):
                 torch.testing.assert_close(mine, theirs, atol=1e-12, rtol=0)
@@ -415,7 +416,7 @@ class TestBadInput:
             ({"alpha": 1e38}, "alpha must be a number from -1e[+]12 to 1e[+]12, got 1e[+]38"),
             ({"alpha": "10"}, "alpha must be a number from -1e[+]12 to 1e[+]12, got '10'"),
             ({"epsilon": "1"}, "epsilon must be a number from 1e-12 to 1e[+]12, got '1'"),
-            ({"epsilon": None}, "epsilon must be a number from 1e-12 to 1e[+]12, got None"),
+            ({"smoothing": "0.1"}, "smoothing must be a number from 0 to 100, got '0.1'"),
             ({"epsilon": 1e-40}, "epsilon must be a number from 1e-12 to 1e[+]12, got 1e-40"),
             ({"framework": ["dlm"]}, r"unknown framework \['dlm'\]"),
             ({"memory_budget": 0}, "memory_budget must be a whole number from 1 to 1,125,899,906,842,624, got 0"),
@@ -456,7 +457,7 @@ def test_labels_may_be_any_integers_and_on_any_device(device):
 
 
 def test_it_says_what_it_is_and_survives_copying():
-    loss = RankingLoss(metric="precision@5", framework="dlm", epsilon=0.5, sign=-1, reduction="sum")
+    loss = RankingLoss.paper(metric="precision@5", framework="dlm", epsilon=0.5, sign=-1, reduction="sum")
     expected = "RankingLoss(metric='precision@5', framework='dlm', epsilon=0.5, alpha=1, sign=-1, reduction='sum')"
     assert repr(loss) == expected
     assert list(loss.parameters()) == []
@@ -464,6 +465,24 @@ def test_it_says_what_it_is_and_survives_copying():
     default = RankingLoss()
     copied = pickle.loads(pickle.dumps(default))
     assert torch.equal(copied(embeddings, labels), default(embeddings, labels))
+
+
+def test_the_best_that_is_known_and_the_paper_s():
+    """What nobody says is the best for the framework; `paper` is the paper's."""
+    embeddings, labels = batch(seed=18)
+    for framework, best in BEST.items():
+        found = value_and_gradients(RankingLoss(framework=framework), embeddings, labels)
+        torch.testing.assert_close(
+            found, value_and_gradients(RankingLoss(framework=framework, **best), embeddings, labels), rtol=0, atol=0
+        )
+        explicit = RankingLoss(framework=framework, epsilon=1.0, alpha=10.0, smoothing=0.0, coarse_weight=0.0)
+        theirs = value_and_gradients(RankingLoss.paper(framework), embeddings, labels)
+        torch.testing.assert_close(theirs, value_and_gradients(explicit, embeddings, labels), rtol=0, atol=0)
+        assert not torch.allclose(found[0], theirs[0])
+    assert RankingLoss.paper(sign=-1).settings.alpha == 1
+    assert RankingLoss.paper(sign=-1, alpha=2.0).settings.alpha == 2
+    with pytest.raises(ValueError, match="ssvm has no negative update"):
+        RankingLoss.paper("ssvm", sign=-1)
 
 
 @pytest.mark.gpu
@@ -507,7 +526,7 @@ class TestSmoothing:
         scores = unit @ unit.T
         shifts = [0.1 * NormalDist().inv_cdf((place + 0.5) / 3) for place in range(3)]
         found = [ranking.dlm(scores + shift * relevance, relevance, valid, epsilon=0.05, alpha=1.0) for shift in shifts]
-        loss = RankingLoss(epsilon=0.05, alpha=1.0, smoothing=0.1, smoothing_samples=3, reduction="none")
+        loss = RankingLoss.paper(epsilon=0.05, alpha=1.0, smoothing=0.1, smoothing_samples=3, reduction="none")
         own = unit.clone().requires_grad_()
         value = loss(own, labels)
         torch.testing.assert_close(value.detach(), sum(each.loss for each in found) / 3)
@@ -538,9 +557,9 @@ class TestSmoothing:
         assert not ranking.dlm(scores, relevance, epsilon=0.01, alpha=1.0).weights.any()
         points = torch.tensor([[1.0, 0.0], [0.9, 0.43589], [0.905, 0.42541]], dtype=torch.float64, requires_grad=True)
         labels = torch.tensor([0, 0, 1])
-        RankingLoss(epsilon=0.01, alpha=1.0)(points[:1], labels[:1], None, points[1:], labels[1:]).backward()
+        RankingLoss.paper(epsilon=0.01, alpha=1.0)(points[:1], labels[:1], None, points[1:], labels[1:]).backward()
         assert not points.grad.any()
-        RankingLoss(epsilon=0.01, alpha=1.0, smoothing=0.02)(
+        RankingLoss.paper(epsilon=0.01, alpha=1.0, smoothing=0.02)(
             points[:1], labels[:1], None, points[1:], labels[1:]
         ).backward()
         assert points.grad.any()
@@ -568,7 +587,7 @@ class TestSmoothing:
 
     def test_it_says_so(self):
         assert "smoothing=0.01, smoothing_samples=4" in repr(RankingLoss(smoothing=0.01))
-        assert "smoothing" not in repr(RankingLoss())
+        assert "smoothing" not in repr(RankingLoss.paper())
 
 
 @pytest.mark.parametrize("framework", ["dlm", "ssvm"])
@@ -579,7 +598,7 @@ def test_two_objectives_at_once_are_the_sum_of_two(framework, reduction, dtype, 
     embeddings = torch.randn(30, 5, generator=random, dtype=dtype).to(device)
     labels = torch.randint(4, (30,), generator=random).to(device)
     near, far, both = (
-        RankingLoss("ndcg", framework, epsilon, alpha, reduction=reduction, **more)
+        RankingLoss.paper(framework, metric="ndcg", epsilon=epsilon, alpha=alpha, reduction=reduction, **more)
         for epsilon, alpha, more in (
             (0.01, 1.0, {"smoothing": 0.02}),
             (1.0, 5.0, {}),
@@ -601,9 +620,9 @@ def test_with_a_coarse_one_every_pair_takes_part(device):
     """Far-apart pairs have no gradient with a small epsilon, and have one here."""
     points = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]], device=device, requires_grad=True)
     labels = torch.tensor([0, 0, 1], device=device)
-    RankingLoss(epsilon=0.001, alpha=1.0)(points, labels).backward()
+    RankingLoss.paper(epsilon=0.001, alpha=1.0)(points, labels).backward()
     assert not points.grad.any()
-    RankingLoss(epsilon=0.001, alpha=1.0, coarse_weight=0.3)(points, labels).backward()
+    RankingLoss.paper(epsilon=0.001, alpha=1.0, coarse_weight=0.3)(points, labels).backward()
     assert points.grad.any()
 
 

@@ -73,7 +73,7 @@ def task_loss(queries, labels, weights):
 
 def dlm_gradient(queries, labels, sign, alpha):
     weights = WEIGHTS.clone().requires_grad_()
-    loss = RankingLoss(epsilon=EPSILON, alpha=alpha, sign=sign)
+    loss = RankingLoss.paper(epsilon=EPSILON, alpha=alpha, sign=sign)
     loss(embed(queries, weights), labels, None, embed(REFS, weights), LABELS).backward()
     return weights.grad
 

@@ -43,8 +43,9 @@ class Options:
     model: str = "conv4-mini-imagenet"
     """Network: a run folder, or weights that come with rankshot."""
     load: Files = ()
-    rule: str = "ap"
-    """How to decide: ap (the paper's), nearest, or prototype."""
+    rule: str = "prototype"
+    """How to decide: prototype (the nearest class mean), logistic (regression on the examples), ap (the paper's: the
+    class whose examples are ranked best), or nearest (the nearest example)."""
     reject: float | None = None
     """Answer `unknown` where an image is none of these: the share of known images that may be turned away, such as 0.05."""
     threshold: float | None = None

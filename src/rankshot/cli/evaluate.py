@@ -53,6 +53,9 @@ class Options:
     """Of the episodes: the same seed asks the same questions."""
     batch_norm: str = "running"
     """Batch norm: by running averages (fast), or by each batch's own statistics (batch), as the paper did."""
+    rule: str | None = None
+    """How to classify: prototype (the nearest class mean), logistic (regression on the labelled images), ap (the
+    paper's), or nearest. None: prototype on images of your own, ap on other data, or the network's own."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -73,6 +76,7 @@ def main(arguments: Sequence[str]) -> int:
         episodes=options.episodes,
         seed=options.seed,
         batch_norm=options.batch_norm,
+        rule=options.rule,
     )
     columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
     for folder, name in zip(runs, report.names_of(runs), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -13,13 +13,24 @@ from torch import Tensor
 from rankshot.limits import real, whole
 from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, may_look
 from rankshot.ranking.metrics import Metric
-from rankshot.ranking.objectives import settings
+from rankshot.ranking.objectives import check_framework, settings
 from rankshot.ranking.pool import relevant_counts
 from rankshot.vectors import NotFinite, computable, unit_vectors
 
 from .batch_loss import BatchLoss
 from .chunked import Plan, Term, rank
-from .registry import register
+from .registry import PRESETS, register
+
+# The best settings that are known of each framework, chosen on the validation classes of five data sets
+# (docs/experiments.md), and those of the paper, whose negative update has alpha 1.
+BEST: dict[str, dict[str, float]] = {
+    "dlm": {"epsilon": 0.001, "alpha": 1.0, "smoothing": 0.01, "coarse_weight": 0.1},
+    "ssvm": {"epsilon": 1.0, "alpha": 2.0, "smoothing": 0.0, "coarse_weight": 0.0},
+}
+PAPER: dict[str, float] = {"epsilon": 1.0, "alpha": 10.0, "smoothing": 0.0, "coarse_weight": 0.0}
+PAPER_PRESETS = {
+    name: {**PAPER, "learning_rate": 0.001, "schedule": "constant", **settings} for name, settings in PRESETS.items()
+}
 
 MOST_SMOOTHING = 100.0  # of cosines, which are from -1 to 1
 MOST_SAMPLES = 1000
@@ -29,11 +40,15 @@ MOST_MEMORY = 2**50  # bytes
 @register(
     "map-dlm",
     fixed={"framework": "dlm", "reduction": "mean"},
+    usual=BEST["dlm"],
+    presets=PAPER_PRESETS,
     summary="average precision of every ranking, by direct loss minimisation (the paper's)",
 )
 @register(
     "map-ssvm",
     fixed={"framework": "ssvm", "sign": 1, "reduction": "mean"},
+    usual=BEST["ssvm"],
+    presets=PAPER_PRESETS,
     summary="average precision of every ranking, by a structural SVM (the paper's)",
 )
 class RankingLoss(BatchLoss):
@@ -46,18 +61,15 @@ class RankingLoss(BatchLoss):
       away from the worst ranking that still scores well, sign -1 towards the best one.
     - framework "ssvm": a structural SVM, an upper bound of the metric's loss.
 
-    `alpha` weighs the loss-augmented ranking: None is the paper's 10, and 1 for the negative update. `epsilon` weighs
-    the metric within the inference.
+    `RankingLoss()` is the best that is known; `RankingLoss.paper("dlm")` and `RankingLoss.paper("ssvm")` are the paper's,
+    with alpha 10 and epsilon 1. The objective of `RankingLoss()` has two scales:
 
-    `smoothing` optimises the metric averaged over shifts of a query's relevant scores against its irrelevant ones: smooth
-    where the metric itself has steps. The shifts are `smoothing_samples` quantiles of a normal distribution of this
-    standard deviation (so they spread a little less than it), and for each of them every query ranks once. It goes with
-    alpha 1 and a small epsilon.
-
-    `coarse_weight` adds a second objective of this weight, with epsilon 1 and an alpha of its own. A small epsilon with
-    alpha 1 follows the gradient of the metric itself, which comes from the pairs of items that are about to change places,
-    and from no others. The second one's window is wider than all differences of scores: every pair takes part, and with an
-    alpha above 1 is drawn towards the margin that the metric asks for. docs/experiments.md tells what both give together.
+    - The fine one follows the gradient of the metric itself (alpha 1 and a small `epsilon`). It comes from the pairs of items
+      that are about to change places. `smoothing` widens that a little: the metric is averaged over shifts of a query's
+      relevant scores, by `smoothing_samples` quantiles of a normal distribution of this standard deviation.
+    - The coarse one is the paper's objective (epsilon 1, alpha `coarse_alpha`), with weight `coarse_weight`. Every pair of
+      items takes part in it, and is drawn towards a margin. It shapes the ranking as a whole while the fine one has little to
+      say: early in training, and once the batch is ranked right.
 
     What batches it needs: several classes with two or more images each, in any order and of any size. A query with
     nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").
@@ -87,14 +99,16 @@ class RankingLoss(BatchLoss):
     Args:
         metric: what rankings are judged by: ap, ndcg, auc, rr, or precision@K for any K.
         framework: dlm or ssvm.
-        epsilon: weight of the metric within loss-augmented inference.
-        alpha: weight of the loss-augmented ranking. None: the paper's 10, and 1 where sign is -1.
+        epsilon: weight of the metric within loss-augmented inference. None: the best known, 0.001 for dlm, 1 for ssvm.
+        alpha: weight of the loss-augmented ranking. None: the best known, 1 for dlm, 2 for ssvm.
         sign: direct loss minimisation: 1 moves away from a bad ranking that scores well, -1 towards a good one.
         reduction: mean, sum, or none.
         smoothing: standard deviation of a shift of the relevant similarities that the metric is averaged over. 0: none.
+            None: the best known, 0.01 for dlm, 0 for ssvm.
         smoothing_samples: how many shifts, where smoothing is not 0.
-        coarse_weight: weight of a second objective, with epsilon 1, on the ranking as a whole. 0: none.
-        coarse_alpha: alpha of that second objective.
+        coarse_weight: weight of the coarse objective (epsilon 1), in which every pair of items takes part. 0: none. None:
+            the best known, 0.1 for dlm, 0 for ssvm.
+        coarse_alpha: alpha of the coarse objective.
         memory_budget: bytes that a chunk of queries takes.
 
     >>> loss = RankingLoss()
@@ -106,18 +120,28 @@ class RankingLoss(BatchLoss):
         self,
         metric: str | Metric = "ap",
         framework: str = "dlm",
-        epsilon: float = 1.0,
+        epsilon: float | None = None,
         alpha: float | None = None,
         sign: int = +1,
         reduction: str = "mean",
         *,
-        smoothing: float = 0.0,
+        smoothing: float | None = None,
         smoothing_samples: int = 4,
-        coarse_weight: float = 0.0,
+        coarse_weight: float | None = None,
         coarse_alpha: float = 3.0,
         memory_budget: int | None = None,
     ) -> None:
         super().__init__(reduction)
+        best = BEST[check_framework(framework)]
+        epsilon, alpha, smoothing, coarse_weight = (
+            best[name] if value is None else value
+            for name, value in (
+                ("epsilon", epsilon),
+                ("alpha", alpha),
+                ("smoothing", smoothing),
+                ("coarse_weight", coarse_weight),
+            )
+        )
         self.settings = settings(framework, metric, epsilon, alpha, sign)
         self.smoothing = real("smoothing", smoothing, 0, MOST_SMOOTHING)
         self.smoothing_samples = whole("smoothing_samples", smoothing_samples, 2, MOST_SAMPLES)
@@ -131,6 +155,15 @@ class RankingLoss(BatchLoss):
             self.terms.append(Term(self.coarse_weight, settings(framework, metric, 1.0, coarse_alpha)))
         self.memory_budget = None if memory_budget is None else whole("memory_budget", memory_budget, 1, MOST_MEMORY)
         self._warned = False
+
+    @classmethod
+    def paper(cls, framework: str = "dlm", *, sign: int = +1, **more: Any) -> Self:
+        """As the paper trains: epsilon 1, and alpha 10, which for the negative update (sign -1) is 1.
+
+        >>> RankingLoss.paper("ssvm")
+        RankingLoss(metric='ap', framework='ssvm', epsilon=1, alpha=10, sign=+1, reduction='mean')
+        """
+        return cls(framework=framework, sign=sign, **{**PAPER, **({"alpha": 1.0} if sign == -1 else {}), **more})
 
     def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
         rank = _uncompiled() if torch.compiler.is_compiling() else RankingLoss._rank

@@ -93,8 +93,7 @@ def settings(
     sign: int = +1,
 ) -> Settings:
     """Checked, with alpha's default filled in: the paper's 10, and 1 for the negative update."""
-    if not isinstance(framework, str) or framework not in FRAMEWORKS:
-        raise ValueError(f"unknown framework {framework!r}: use one of {', '.join(map(repr, FRAMEWORKS))}")
+    check_framework(framework)
     check_epsilon(epsilon)
     check_sign(sign)
     if framework == "ssvm" and sign < 0:
@@ -103,6 +102,12 @@ def settings(
         alpha = 10.0 if sign > 0 else 1.0
     check_alpha(alpha)
     return Settings(framework, get_metric(metric), float(epsilon), float(alpha), int(sign))
+
+
+def check_framework(framework: str) -> str:
+    if not isinstance(framework, str) or framework not in FRAMEWORKS:
+        raise ValueError(f"unknown framework {framework!r}: use one of {', '.join(map(repr, FRAMEWORKS))}")
+    return framework
 
 
 def on_sides(sides: SortedPool, scores: Tensor, chosen: Settings) -> Objective:

@@ -15,10 +15,11 @@ from torch import nn
 
 from rankshot.data import ImageSet
 from rankshot.data import load as load_images
-from rankshot.data.loading import source_of
-from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, summary, tasks_for
+from rankshot.data.loading import is_name, source_of
+from rankshot.fewshot import Answerer, HasRule, Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_batch_norm
 from rankshot.fewshot.evaluation import check_episodes
+from rankshot.fewshot.rules import check_rule
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import from_pretrained
@@ -44,7 +45,10 @@ WAYS, SHOTS = (5, 20), (1, 5)  # of the paper
 
 @dataclass(frozen=True)
 class Protocol:
-    """How to measure: the images of which split of what, which tasks, how many episodes, which batch statistics."""
+    """How to measure: the images of which split of what, which tasks, how many episodes, which batch statistics.
+
+    rule   how embedding networks classify. None: each in its usual way (`rule_for`)
+    """
 
     data: str
     rotations: bool
@@ -54,6 +58,7 @@ class Protocol:
     episodes: int
     seed: int
     batch_norm: str
+    rule: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ def protocol_for(
     episodes: int = 1000,
     seed: int = 0,
     batch_norm: str = "running",
+    rule: str | None = None,
 ) -> Protocol:
     """The same questions for several runs, on what they were trained on where `data` names nothing else.
 
@@ -89,6 +95,8 @@ def protocol_for(
         raise ValueError("name at least one way")
     check_episodes(episodes)
     check_batch_norm(batch_norm)
+    if rule is not None:
+        check_rule(rule)
     for folder in folders:
         if not is_run(folder):
             raise FileNotFoundError(f"{folder} is not a run: there is no {CONFIG} in it{or_shipped(folder)}")
@@ -123,7 +131,7 @@ def protocol_for(
     if shots is None:
         shots = [shot for shot in SHOTS if shot < images.smallest_class] or SHOTS[:1]
     return Protocol(
-        chosen.name, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, batch_norm
+        chosen.name, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, batch_norm, rule
     )
 
 
@@ -189,7 +197,16 @@ def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | No
     tasks = [task for task in p.tasks if can_answer(model, task)]
     if not tasks:
         raise ValueError(f"{name} can answer none of {', '.join(map(str, p.tasks))}: ask for other ways")
-    return Measured(name, model, evaluate(model, p.images, tasks, p.episodes, p.seed, p.batch_norm), folder)
+    results = evaluate(model, p.images, tasks, p.episodes, p.seed, p.batch_norm, rule=rule_for(model, p))
+    return Measured(name, model, results, folder)
+
+
+def rule_for(model: nn.Module, protocol: Protocol) -> str | None:
+    """How a network classifies: as the protocol says; else by a rule of its own; else by the paper's on the data sets that
+    are known by name, and by the class mean, which is better with several shots, on images of one's own."""
+    if protocol.rule is not None or isinstance(model, Answerer | HasRule):
+        return protocol.rule
+    return "ap" if is_name(protocol.data) else "prototype"
 
 
 def record(measured: Measured, protocol: Protocol) -> None:
@@ -207,6 +224,7 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "update": read_notes(measured.folder / WEIGHTS).get("update"),
         "episodes": protocol.episodes,
         "seed": protocol.seed,
+        "rule": rule_for(measured.model, protocol) or "its own",
         "norm": "its own" if isinstance(measured.model, Answerer) else protocol.batch_norm,
         "tasks": summary(measured.results),
         "commit": commit(),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rankshot.losses.ranking_loss import PAPER
 from rankshot.training import TrainConfig
 
 from .job import Questions, Run
@@ -50,8 +51,8 @@ class Benchmark:
 # The paper does not give CUB's settings: those of mini-ImageNet are taken. Smooth-AP is not in the paper: it takes what the
 # mAP methods take, with the temperature of its own paper.
 PHOTOGRAPHS: Settings = {
-    "map-dlm": {"schedule": "step", "updates": 22_000},
-    "map-ssvm": {"schedule": "step", "updates": 22_000},
+    "map-dlm": {"schedule": "step", "updates": 22_000, **PAPER},
+    "map-ssvm": {"schedule": "step", "updates": 22_000, **PAPER},
     "siamese": {"schedule": "step", "updates": 24_000, "learning_rate": 0.01},
     "smooth-ap": {"schedule": "step", "updates": 22_000},
 }
@@ -70,13 +71,13 @@ OMNIGLOT: Settings = {
     "smooth-ap": {"temperature": 0.005, "learning_rate": 0.004, "augment": ("crop",)},
 }
 MINI_IMAGENET: Settings = {
-    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "coarse_weight": 1.0},
+    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "smoothing": 0.0, "coarse_weight": 1.0},
     "map-ssvm": {"alpha": 2.0},
     "siamese": {"learning_rate": 0.01},
     "smooth-ap": {"temperature": 0.01, "schedule": "step"},
 }
 CUB: Settings = {
-    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "coarse_weight": 1.0, "average": 0.999},
+    "map-dlm": {"alpha": 1.0, "epsilon": 0.003, "smoothing": 0.0, "coarse_weight": 1.0, "average": 0.999},
     "map-ssvm": {"alpha": 3.0},
     "siamese": {"learning_rate": 0.01},
     "smooth-ap": {"temperature": 0.007, "average": 0.999},
@@ -86,7 +87,10 @@ BENCHMARKS = {
     "omniglot": Benchmark(
         SHARED.changed(data="omniglot", rotations=True, batch_classes=16, updates=18_000),
         Questions(episodes=1000),
-        paper={method: {"split": "trainval", "validate_every": 0} for method in METHODS},
+        paper={
+            method: {"split": "trainval", "validate_every": 0, **(PAPER if method.startswith("map-") else {})}
+            for method in METHODS
+        },
         best={
             method: {"split": "trainval", "validate_every": 0, "schedule": "cosine", **chosen}
             for method, chosen in OMNIGLOT.items()

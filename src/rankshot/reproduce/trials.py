@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from rankshot.losses.ranking_loss import PAPER
 from rankshot.schema import read_json
 from rankshot.training import TrainConfig
 
@@ -35,6 +36,11 @@ def grid(method: str, **values: Iterable[Any]) -> list[Trial]:
 
 def dlm(**values: Any) -> Trial:
     return {"method": "map-dlm", "alpha": 1.0, **values}
+
+
+def with_all(trial: Trial) -> Trial:
+    """With the settings of the ranking objective that it leaves open: such trials have no second scale."""
+    return {**(PAPER if trial["method"].startswith("map-") else {}), **trial}
 
 
 # What learns slowly may learn more in the end: as long as the rows of mini-ImageNet, and watched as they are. mAP-DLM's
@@ -152,7 +158,7 @@ def trials(name: str, results: Path) -> list[Run]:
     tried = {essence(settings_in(read_json(path), path)): path.stem for path in sorted(folder.glob("*.json"))}
     runs = []
     for trial in TRIALS[name]:
-        config = BENCHMARKS[name].base.changed(**{"schedule": "cosine", **SHORT[name], **trial})
+        config = BENCHMARKS[name].base.changed(**{"schedule": "cosine", **SHORT[name], **with_all(trial)})
         label = name_of(trial)
         if tried.get(essence(settings_of(config)), label) == label:
             runs.append(Run(f"trials/{name}/{label}", config, None, both_norms=False))

@@ -18,7 +18,7 @@ from rankshot.registry import Choice, unknown_setting
 from rankshot.schema import checked, read_json
 from rankshot.version import FORMAT, check_format
 
-from .old_configs import migrated
+from .old_configs import migrated, with_former_objective
 from .sections import (
     SECTIONS,
     BatchConfig,
@@ -195,7 +195,8 @@ class TrainConfig:
             sections["network"] = {**network, "architecture": _choice_from_json("network", network["architecture"])}
         made: dict[str, Any] = {name: _section(SECTIONS[name], values, name) for name, values in sections.items()}
         if method:
-            made["method"] = _choice_from_json("method", method)
+            former = version < 3 and isinstance(method.get("name"), str)
+            made["method"] = _choice_from_json("method", with_former_objective(method["name"], method) if former else method)
         return cls(**made)
 
     def _without_a_root_to_fill(self, path: Path) -> TrainConfig:

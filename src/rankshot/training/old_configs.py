@@ -23,6 +23,20 @@ OF_SOME = (
 )
 
 
+# What the ranking objective began with up to format 2: the paper's.
+FORMER = {"epsilon": 1.0, "smoothing": 0.0, "coarse_weight": 0.0}
+
+
+def with_former_objective(method: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a method up to format 2: what they do not tell was another default then. alpha may be null."""
+    if method not in ("map-dlm", "map-ssvm"):
+        return dict(settings)
+    alpha = settings.get("alpha")
+    if alpha is None:
+        alpha = 10.0 if checked(settings.get("sign", 1), int, "sign") > 0 else 1.0
+    return {**FORMER, **settings, "alpha": alpha}
+
+
 def migrated(content: Mapping[str, Any]) -> dict[str, Any]:
     """Format 1, which was flat, and had a method's own settings as texts "name=value"."""
     settings = {RENAMED.get(name, name): value for name, value in content.items()}
@@ -38,7 +52,7 @@ def migrated(content: Mapping[str, Any]) -> dict[str, Any]:
         settings[name] = _value(name, text, types[name])
     if method == "meta-lstm":
         settings.setdefault("clip", 0.25)
-    return settings
+    return with_former_objective(method, settings)
 
 
 def _value(name: str, text: str, kind: Any) -> Any:
