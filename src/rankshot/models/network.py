@@ -22,6 +22,7 @@ from rankshot.preprocess import Preprocess, check_preprocess
 from rankshot.registry import LONGEST_NAME, Part, Registry
 from rankshot.schema import Between, Length, checked
 
+from .headed import Headed
 from .mirrored import Mirrored
 from .normalised import Normalised, normalised
 
@@ -43,13 +44,17 @@ class Description(TypedDict, total=False):
     name: Required[Annotated[str, Length(LONGEST_NAME)]]
     in_channels: Annotated[int, Between(1, 2**14)]
     mirror: bool
+    head: Annotated[int, Between(1, 2**14)]
     embedder: Description
 
 
-def describe(name: str, preprocess: Preprocess, settings: Mapping[str, Any], *, mirror: bool = False) -> dict[str, Any]:
+def describe(
+    name: str, preprocess: Preprocess, settings: Mapping[str, Any], *, mirror: bool = False, head: int | None = None
+) -> dict[str, Any]:
     """What `build` takes: of an embedding network with these settings."""
     description = {"name": name, "in_channels": preprocess.channels, **settings}
-    return {**description, "mirror": True} if mirror else description
+    description |= {"mirror": True} if mirror else {}
+    return description | ({} if head is None else {"head": head})
 
 
 def build(description: Mapping[str, Any], preprocess: Preprocess | None = None) -> nn.Module:
@@ -62,7 +67,7 @@ def build(description: Mapping[str, Any], preprocess: Preprocess | None = None) 
 
 
 def assemble(description: Mapping[str, Any], preprocess: Preprocess) -> nn.Module:
-    """The same, without a picture through it: its `embedding_dim` is not known then."""
+    """The same, without its `embedding_dim`, which a picture through it tells."""
     settings: dict[str, Any] = checked(dict(description), Description, "the description of a network")
     name, inner = settings.pop("name"), settings.pop("embedder", None)
     part = NETWORKS[name]
@@ -72,10 +77,12 @@ def assemble(description: Mapping[str, Any], preprocess: Preprocess) -> nn.Modul
             embedder.embedding_dim = settings.pop("dimensions")
         return made(part, description, settings, embedder)
     channels, mirror = settings.pop("in_channels", preprocess.channels), settings.pop("mirror", False)
+    head = settings.pop("head", None)
     if channels != preprocess.channels:
         raise ValueError(f"a network {name!r} for {channels} channels cannot see pictures of {preprocess.channels}")
     network = made(part, description, settings, preprocess)
     network = normalised(network, preprocess)
+    network = network if head is None else Headed(network, measured_dim(network, preprocess, name), head)
     network = Mirrored(network) if mirror else network
     network.preprocess, network.description = preprocess, dict(description)  # type: ignore[assignment]
     return network

@@ -18,6 +18,7 @@ from rankshot.data.augmentation import check_augmentations
 from rankshot.data.loading import own_source
 from rankshot.data.store import NoClasses
 from rankshot.methods import Context, LossMethod, Method, make_method
+from rankshot.models.headed import head_of
 from rankshot.models.network import build, describe, preprocess_for, preprocess_of, trunk_of
 from rankshot.models.pretrained import fill, from_pretrained
 from rankshot.models.saving import description_of
@@ -63,6 +64,8 @@ class Objects:
         network = replace(config.network, init=full_name(config.network.init))
         if self.network is not None and config.network.mirror:
             raise ValueError("mirror is for networks by name: give rankshot.models.Mirrored(network), wrapped")
+        if self.network is not None and config.network.head is not None:
+            raise ValueError("head is for networks by name: give torch.nn.Sequential(network, torch.nn.Linear(…)), wrapped")
         if self.network is not None:
             network = replace(network, architecture=Choice(described(self.network)["name"], is_object=True))
         learned = self.method if self.method is not None else self.loss
@@ -178,7 +181,11 @@ def _embedder(config: TrainConfig, pictures: Preprocess, objects: Objects) -> nn
     if architecture.is_object:
         raise ValueError(f"the network {architecture.name!r} was given from Python: give it again, as network=…")
     preprocess = preprocess_for(architecture.name, pictures)
-    return build(describe(architecture.name, preprocess, architecture.settings, mirror=config.network.mirror), preprocess)
+    network = config.network
+    description = describe(
+        architecture.name, preprocess, architecture.settings, mirror=network.mirror, head=network.head
+    )
+    return build(description, preprocess)
 
 
 def check_pictures(wanted: Preprocess, pictures: Preprocess, *, is_given: bool) -> None:
@@ -219,12 +226,13 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> None:
-    """The weights of another network into this one's: of the embedding networks within both, of the same kind.
+    """The weights of another network into this one's: of the embedding networks within both, of the same kind, and of their
+    heads, where both have one.
 
     own   the network that was given, which those weights may be of
     """
-    theirs = trunk_of(from_pretrained(init, None if own is None else copy.deepcopy(own)))
-    ours = trunk_of(model)
+    whole = from_pretrained(init, None if own is None else copy.deepcopy(own))
+    theirs, ours = trunk_of(whole), trunk_of(model)
     kinds = [getattr(network, "description", {"name": type(network).__name__}) for network in (theirs, ours)]
     if kinds[0]["name"] != kinds[1]["name"]:
         raise ValueError(
@@ -235,9 +243,12 @@ def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> Non
         fill(into, {name: tensor for name, tensor in stored.items() if name in into}, folder_of(init))
     except ValueError as error:
         descriptions = [
-            ", ".join(f"{name} {value}" for name, value in kind.items() if name not in ("name", "mirror")) for kind in kinds
+            ", ".join(f"{name} {value}" for name, value in kind.items() if name not in ("name", "mirror", "head")) for kind in kinds
         ]
         raise ValueError(f"{init} has {descriptions[0]}, and this network {descriptions[1]}: {error}") from None
+    heads = [head_of(network) for network in (whole, model)]
+    if all(heads):
+        fill(heads[1].state_dict(), heads[0].state_dict(), folder_of(init))  # type: ignore[union-attr]
 
 
 def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:

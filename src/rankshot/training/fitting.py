@@ -65,7 +65,7 @@ def network_of(init: str) -> dict[str, Any]:
     """The embedding network that weights are of, as settings: who begins with them need not name it."""
     description = dict(embedder_in(described_in(folder_with_network(init))))
     name = description.pop("name")
-    return {"network": name, **{key: value for key, value in description.items() if key in NETWORKS[name].types}}
+    return {"network": name, **{key: value for key, value in description.items() if key in (*NETWORKS[name].types, "head")}}
 
 
 def fitted(config: TrainConfig, given: Container[str], tell: Tell = say) -> TrainConfig:

@@ -27,8 +27,11 @@ def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
     for prefix in prefixes:
         if not prefix:
             raise ValueError("frozen: a layer has a name, got an empty one")
-        inside = [module for name, module in trunk.named_modules() if name == prefix or name.startswith(f"{prefix}.")]
-        weights = [weight for name, weight in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
+        if prefix == "all":
+            inside, weights = list(trunk.modules()), list(trunk.parameters())
+        else:
+            inside = [module for name, module in trunk.named_modules() if name == prefix or name.startswith(f"{prefix}.")]
+            weights = [part for name, part in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
         if not inside and not weights:
             children = ", ".join(repr(name) for name, _ in trunk.named_children())
             raise ValueError(f"frozen: the network has no layer {prefix!r}: there is {children or 'none'}")
@@ -62,7 +65,8 @@ def make_optimiser(
         rate = learning_rate * group["factor"]
         group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
     if not groups:
-        why = "all weights are frozen" if any(True for _ in model.parameters()) else "the network has no weights"
+        has_weights = any(True for _ in model.parameters())
+        why = "all weights are frozen, and there is no head (--head 128)" if has_weights else "the network has no weights"
         raise ValueError(f"there is nothing to learn: {why}")
     if config.trunk_rate != 1 and len({group["factor"] for group in groups}) == 1:
         raise ValueError("trunk_rate is for methods with layers of their own beside the network: set learning_rate instead")

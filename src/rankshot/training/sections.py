@@ -88,8 +88,11 @@ class NetworkConfig:
     random ones."""
     mirror: bool = False
     """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
+    head: Annotated[int, Between(1, 2**14)] | None = None
+    """Learn a linear layer on top of the network, which gives embeddings of so many dimensions. None: none."""
     frozen: tuple[str, ...] = ()
-    """Layers of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4."""
+    """Layers of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4.
+    all: every layer but the head."""
 
     def __post_init__(self) -> None:
         _check(self)
