@@ -111,7 +111,7 @@ def test_a_run_can_be_loaded_without_anything_imported_before(tmp_path):
 
 OF_LOSSES = [
     ("map-dlm", {"alpha": 2.0, "epsilon": 0.3}, losses.RankingLoss("ap", "dlm", 0.3, 2.0)),
-    ("map-ssvm", {"alpha": 2.0}, losses.RankingLoss("ap", "ssvm", alpha=2.0)),
+    ("map-ssvm", {"alpha": 3.0}, losses.RankingLoss("ap", "ssvm", alpha=3.0)),
     ("smooth-ap", {"temperature": 0.3}, losses.SmoothAPLoss(0.3)),
     ("nca", {"temperature": 0.3}, losses.NCALoss(0.3)),
     ("lmnn", {"neighbours": 2, "margin": 0.7, "push": 0.2}, losses.LMNNLoss(2, 0.7, 0.2)),
@@ -161,6 +161,29 @@ def test_presets_are_those_of_the_papers(name, preset):
     expected = PAPERS[name, preset]
     assert {each: found[each] for each in expected} == expected
     assert (config.optimiser.clip == 0.25) == (name == "meta-lstm")
+
+
+@pytest.mark.parametrize("method", ["map-dlm", "map-ssvm"])
+def test_the_preset_paper_is_the_paper_s_settings_for_the_data(method):
+    objective = {"alpha": 10.0, "epsilon": 1.0, "smoothing": 0.0, "coarse_weight": 0.0, "learning_rate": 0.001}
+    for data, schedule, classes, updates in (
+        ("omniglot", "constant", 16, 18_000),
+        ("mini-imagenet", "step", 8, 22_000),
+        ("cub", "step", 8, 22_000),
+        ("glyphs", "constant", 16, 800),
+        ("photos/", "step", 8, 800),
+    ):
+        found = TrainConfig.of(**settings_for(method, "paper", data)).flat()
+        assert objective.items() <= found.items()
+        assert (found["data"], found["schedule"], found["batch_classes"]) == (data, schedule, classes)
+        assert (found["updates"], found["rotations"]) == (updates, data == "omniglot")
+    assert settings_for(method, "paper", "omniglot") == settings_for(method, "omniglot")
+    assert settings_for(method)["schedule"] == "cosine"  # without a preset, the best that is known
+
+
+def test_a_method_without_a_paper_s_settings():
+    with pytest.raises(ValueError, match="meta-lstm has no preset 'omniglot'"):
+        settings_for("meta-lstm", "paper", "omniglot")
 
 
 def test_the_least_that_a_system_is():

@@ -31,8 +31,28 @@ def test_lists_are_as_good_as_tuples():
 
 def test_what_a_file_leaves_out_is_default(tmp_path):
     path = tmp_path / "config.json"
-    path.write_text('{"alpha": 3}')
+    path.write_text('{"format": 3, "method": {"name": "map-dlm", "alpha": 3}}')
     assert TrainConfig.from_json(path) == TrainConfig.of(alpha=3.0)
+
+
+@pytest.mark.parametrize("method", ["map-dlm", "map-ssvm"])
+def test_what_an_old_file_leaves_out_is_the_default_of_then(tmp_path, method):
+    """Up to format 2 the objective was the paper's where nobody said otherwise, and alpha may be null."""
+    path = tmp_path / "config.json"
+    former = {"epsilon": 1.0, "smoothing": 0.0, "coarse_weight": 0.0}
+    for content, alpha in (
+        ({"method": method}, 10.0),
+        ({"method": method, "alpha": 3}, 3.0),
+        ({"format": 2, "method": {"name": method, "alpha": None}}, 10.0),
+        ({"format": 2, "method": {"name": method, "epsilon": 1.0}}, 10.0),
+    ):
+        path.write_text(json.dumps(content))
+        assert {**former, "alpha": alpha}.items() <= TrainConfig.from_json(path).method.settings.items()
+    if method == "map-dlm":
+        path.write_text(json.dumps({"format": 2, "method": {"name": method, "sign": -1}}))
+        assert TrainConfig.from_json(path).method.settings["alpha"] == 1.0
+    path.write_text(json.dumps(TrainConfig.of(method=method).to_json()))
+    assert TrainConfig.from_json(path) == TrainConfig.of(method=method)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +183,7 @@ def test_settings_of_one_name():
 def test_a_config_of_a_newer_version(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"format": FORMAT + 1, "data": {"name": "x"}}))
-    with pytest.raises(ValueError, match=r"config\.json: its format 3 is newer than this version of rankshot, .* up to 2"):
+    with pytest.raises(ValueError, match=r"config\.json: its format 4 is newer than this version of rankshot, .* up to 3"):
         TrainConfig.from_json(path)
 
 

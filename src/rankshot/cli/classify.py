@@ -17,7 +17,7 @@ from rankshot.gallery.image_files import examples, image_files
 from rankshot.gallery.saved_classifier import is_saved
 from rankshot.terminal import tallying
 
-from .messages import complain, report_failures
+from .messages import complain, report_failures, strongest_told
 from .output import answers_to
 from .parsing import NO_DEFAULT, Files, parsed, typed
 
@@ -40,8 +40,9 @@ class Options:
     support: Path
     """Folder with a folder of examples for each class; as many as there are. Or one that a classifier was saved in, with
     its network, rule and threshold."""
-    model: str = "conv4-mini-imagenet"
-    """Network: a run folder, or weights that come with rankshot."""
+    model: str | None = None
+    """Network: a run folder, or weights by name, such as efficientnet-lite0 or conv4-omniglot (for handwriting). None: the
+    strongest for photographs that is installed."""
     load: Files = ()
     rule: str = "prototype"
     """How to decide: prototype (the nearest class mean), logistic (regression on the examples), ap (the paper's: the
@@ -78,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
         if not isinstance(embedder, Embedder):
             raise ValueError(f"the classifier in {options.support} was taught with vectors and has no network for images")
     else:
-        embedder = Embedder(options.model)
+        embedder = Embedder(options.model or strongest_told())
         classifier, failures = taught(options, embedder)
     out_of_the_way = options.output is not None or not sys.stdout.isatty()
     with answers_to(options.output) as to, tallying("images", beside_output=out_of_the_way) as tell:

@@ -18,7 +18,7 @@ from rankshot.gallery.image_files import image_files
 from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import say, tallying
 
-from .messages import complain, metadata_of, report_failures
+from .messages import complain, metadata_of, report_failures, strongest_told
 from .parsing import NO_DEFAULT, Files, parsed_one_of
 
 AT_ONCE = 1024
@@ -34,7 +34,8 @@ class Add:
     images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
     """Images, and folders of them."""
     model: str | None = None
-    """Network: a run folder, or weights that come with rankshot. None: the gallery's own, or conv4-mini-imagenet if new."""
+    """Network: a run folder, or weights by name, such as efficientnet-lite0. None: the gallery's own; for a new one, the
+    strongest for photographs that is installed."""
     load: Files = ()
     metadata: Annotated[tuple[str, ...], NO_DEFAULT] = ()
     """Of all these images, as NAME=VALUE each."""
@@ -135,7 +136,7 @@ def opened(uri: str, model: str | None) -> Gallery:
     try:
         return Gallery.open(uri, model)
     except FileNotFoundError:  # there is none; a folder that holds something else is refused by who makes one
-        return Gallery(uri, model or "conv4-mini-imagenet")
+        return Gallery(uri, model or strongest_told())
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from rankshot.gallery import Failure
+from rankshot.models.strongest import strongest, why
 from rankshot.terminal import say
 
 
@@ -18,6 +19,13 @@ def report_failures(failures: list[Failure]) -> list[Failure]:
 
 def complain(what: str) -> None:
     say(f"rankshot: {what}", stream=sys.stderr)
+
+
+def strongest_told() -> str:
+    """The network for photographs where nobody names one; which it is, and how to have a stronger one, is told."""
+    name = strongest()
+    complain(f"images are {why(name)}: --model names another one")
+    return name
 
 
 def metadata_of(given: Sequence[str]) -> dict[str, str]:

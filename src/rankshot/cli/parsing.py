@@ -78,6 +78,8 @@ def peeked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--config", type=Path)
     parser.add_argument("--init")
+    parser.add_argument("--data")
+    parser.add_argument("--root")
     parser.add_argument("--method")
     parser.add_argument("--network")
     parser.add_argument("--preset")

@@ -7,16 +7,16 @@ import shlex
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from rankshot import report
-from rankshot.methods import settings_for
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.network import check_embedding_network
 from rankshot.registry import load_files
 from rankshot.terminal import say
 from rankshot.training import TrainConfig, train
 from rankshot.training.assembly import check_apart
-from rankshot.training.fitting import fitted, has_classes_to_measure, network_of, resumed
+from rankshot.training.fitting import fitted, has_classes_to_measure, network_of, resumed, start_of
 from rankshot.training.keep_memory import keep_freed_memory
 from rankshot.training.run_folder import is_run
 from rankshot.training.stopping import Interrupted
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.resume and is_run(folder):
         config = resumed(config, folder, given)
     else:
-        config = fitted(config, {*given, "mirror"} if options.config else given)
+        config = fitted(config, {*given, *config.flat()} if options.config else given, preset=options.preset)
     begins = config.network.init is not None
     if begins and any(has_classes_to_measure(config, split) for split in ("test", "val")):
         say("a comparison with the weights that it begins with comes last, on top of the time told below")
@@ -66,18 +66,26 @@ def starting_from(peek: argparse.Namespace) -> TrainConfig:
         raise ValueError("--resume needs to know which run: name its folder with --out")
     if peek.config is not None and peek.preset is not None:
         raise ValueError("--config and --preset both say what to start from: give one of them")
-    if peek.config is not None:
-        start = TrainConfig.from_json(peek.config)
-    elif peek.resume and is_run(peek.out):
-        start = TrainConfig.from_json(peek.out / CONFIG)
-    else:
-        start = TrainConfig.of(**settings_for(peek.method or TrainConfig().method.name, peek.preset))
-    if peek.init not in (None, "None") and peek.network is None:
-        start = start.changed(**network_of(peek.init))
     if peek.network is not None:
         check_embedding_network(peek.network)
-    chosen = {"method": peek.method, "network": peek.network}
-    return start.changed(**{kind: name for kind, name in chosen.items() if name is not None})
+    if peek.config is None and not (peek.resume and is_run(peek.out)):
+        return chosen(start_of(peeked_settings(peek), peek.preset, say), peek)
+    start = TrainConfig.from_json(peek.config or peek.out / CONFIG)
+    if peek.init not in (None, "None") and peek.network is None:
+        start = start.changed(**network_of(peek.init))
+    return chosen(start, peek)
+
+
+def peeked_settings(peek: argparse.Namespace) -> dict[str, Any]:
+    """Those that decide what a run starts from, as far as they were typed."""
+    typed = {name: getattr(peek, name) for name in ("method", "network", "init", "data", "root")}
+    return {name: None if value == "None" else value for name, value in typed.items() if value is not None}
+
+
+def chosen(start: TrainConfig, peek: argparse.Namespace) -> TrainConfig:
+    """With the method and the network that were typed, whose settings are options then."""
+    names = {"method": peek.method, "network": peek.network}
+    return start.changed(**{kind: name for kind, name in names.items() if name is not None})
 
 
 def before_and_after(folder: Path) -> None:

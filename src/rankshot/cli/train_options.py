@@ -42,7 +42,7 @@ class Options:
     """Go on with the run in --out exactly where its last checkpoint stands; start it where there is none yet."""
     load: Files = ()
     preset: str | None = None
-    """Start from the settings of the method's own paper for this data set, such as omniglot or mini-imagenet."""
+    """Start from the settings of the method's own paper: paper, those for --data; or a data set of it, such as omniglot."""
     config: Path | None = None
     """Take the settings from this file, such as config.json of another run; options given here come on top."""
 

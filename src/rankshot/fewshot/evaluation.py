@@ -86,7 +86,8 @@ def evaluate(
         return [Result(task, _in_groups(model, pixels, task, indices, rule)) for task, indices in pairs]
     embeddings = _embedded(model, pixels, torch.arange(len(images)))
     return [
-        Result(task, _all_at_once(embeddings, task, indices, model, rule)) for task, indices in zip(tasks, drawn, strict=True)
+        Result(task, _all_at_once(embeddings, task, indices, model, rule))
+        for task, indices in zip(tasks, drawn, strict=True)
     ]
 
 
@@ -133,7 +134,9 @@ def _values(embeddings: Tensor, task: Task, model: nn.Module, rule: str | None) 
         values = ranking.average_precision(similarities.flatten(0, 1), relevance, valid)
         return values.view(len(pool), -1).mean(-1)
     if rule is None and isinstance(model, HasRule):
-        return _accuracy(model.class_scores(embeddings[:, :, : task.shot], embeddings[:, :, task.shot :].flatten(1, 2)), task)
+        return _accuracy(
+            model.class_scores(embeddings[:, :, : task.shot], embeddings[:, :, task.shot :].flatten(1, 2)), task
+        )
     vectors = unit_vectors(embeddings) if isinstance(model, HasRule) else embeddings
     support, queries = vectors[:, :, : task.shot].flatten(1, 2), vectors[:, :, task.shot :].flatten(1, 2)
     labels = torch.arange(task.way, device=support.device).repeat_interleave(task.shot)
@@ -210,7 +213,26 @@ def _at_once(most: Mapping[str, int], device: torch.device) -> int:
 
 
 def _images_at_once(model: object, pixels: Tensor) -> int:
-    most = _at_once(PIXELS_AT_ONCE, _device_of(model))
-    kernels = [weight for weight in model.parameters() if weight.dim() == 4] if isinstance(model, nn.Module) else []
-    filters = max([64, *(len(kernel) for kernel in kernels)])
-    return max(1, 64 * most // filters // (pixels.shape[2] * pixels.shape[3]))
+    most = 64 * _at_once(PIXELS_AT_ONCE, _device_of(model))
+    return max(1, most // max(_largest_layer(model, pixels), 64 * pixels.shape[2] * pixels.shape[3]))
+
+
+def _largest_layer(model: object, pixels: Tensor) -> int:
+    """How many numbers the layer that gives the most of them has for an image, by trying one; 0 where there are no layers."""
+    if not isinstance(model, nn.Module) or isinstance(model, Answerer):
+        kernels = [weight for weight in model.parameters() if weight.dim() == 4] if isinstance(model, nn.Module) else []
+        return max([0, *(len(kernel) for kernel in kernels)]) * pixels.shape[2] * pixels.shape[3]
+    largest = 0
+
+    def look(module: nn.Module, inputs: object, output: object) -> None:
+        nonlocal largest
+        largest = max(largest, output.numel() if isinstance(output, Tensor) else 0)
+
+    hooks = [module.register_forward_hook(look) for module in model.modules()]
+    try:
+        with normalising_with(model, "running"):
+            embed(model, _chosen(pixels, torch.zeros(1, dtype=torch.long), model))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return largest

@@ -22,7 +22,8 @@ def logistic_weights(support: Tensor, labels: Tensor, way: int) -> Tensor:
     if support.shape[-2] >= support.shape[-1]:
         return _fitted(support, targets).mT
     basis, triangle = torch.linalg.qr(support.mT)  # with few examples, in the space that they span
-    return (basis @ _fitted(triangle.mT, targets)).mT
+    weights: Tensor = basis @ _fitted(triangle.mT, targets)
+    return weights.mT
 
 
 def _fitted(examples: Tensor, targets: Tensor) -> Tensor:

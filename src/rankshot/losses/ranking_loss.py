@@ -19,7 +19,7 @@ from rankshot.vectors import NotFinite, computable, unit_vectors
 
 from .batch_loss import BatchLoss
 from .chunked import Plan, Term, rank
-from .registry import PRESETS, register
+from .registry import PRESETS, RECIPE, register
 
 # The best settings that are known of each framework, chosen on the validation classes of five data sets
 # (docs/experiments.md), and those of the paper, whose negative update has alpha 1.
@@ -41,6 +41,7 @@ MOST_MEMORY = 2**50  # bytes
     "map-dlm",
     fixed={"framework": "dlm", "reduction": "mean"},
     usual=BEST["dlm"],
+    run_settings=RECIPE,
     presets=PAPER_PRESETS,
     summary="average precision of every ranking, by direct loss minimisation (the paper's)",
 )
@@ -48,6 +49,7 @@ MOST_MEMORY = 2**50  # bytes
     "map-ssvm",
     fixed={"framework": "ssvm", "sign": 1, "reduction": "mean"},
     usual=BEST["ssvm"],
+    run_settings=RECIPE,
     presets=PAPER_PRESETS,
     summary="average precision of every ranking, by a structural SVM (the paper's)",
 )

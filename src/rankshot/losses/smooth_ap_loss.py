@@ -8,11 +8,15 @@ from torch import Tensor
 from rankshot.limits import positive
 
 from .batch_loss import CosineLoss
-from .registry import register
+from .registry import PRESETS, RECIPE, register
 
 
 @register(
-    "smooth-ap", fixed={"reduction": "mean"}, summary="average precision with softened comparisons (Brown et al., 2020)"
+    "smooth-ap",
+    fixed={"reduction": "mean"},
+    run_settings=RECIPE,
+    presets={name: {"learning_rate": 0.001, "schedule": "constant", **settings} for name, settings in PRESETS.items()},
+    summary="average precision with softened comparisons (Brown et al., 2020)",
 )
 class SmoothAPLoss(CosineLoss):
     """Average precision with every comparison of two scores softened to a sigmoid.

@@ -147,8 +147,13 @@ def presets_of(name: str) -> Mapping[str, Mapping[str, Any]]:
     return presets
 
 
-def settings_for(name: str, preset: str | None = None) -> dict[str, Any]:
+def settings_for(name: str, preset: str | None = None, data: str | None = None) -> dict[str, Any]:
     """What a training run by this method starts from; with `preset`, as the method's paper has it for that data.
+
+    Args:
+        name: of the method.
+        preset: a data set of its paper; or "paper": the one that `data` names, or is most like.
+        data: what the run learns from.
 
     >>> settings_for("prototypical")
     {'method': 'prototypical', 'batch_classes': 20, 'batch_size': 120}
@@ -157,12 +162,25 @@ def settings_for(name: str, preset: str | None = None) -> dict[str, Any]:
     if preset is None:
         return {"method": name, **usual}
     presets = presets_of(name)
+    if preset == "paper":
+        return _as_in_the_paper(name, data or "glyphs")
     if preset not in presets:
         owners = [other for other in METHODS if preset in presets_of(other)]
         whose = f"; it is one of {', '.join(owners)}" if owners else ""
         raise ValueError(f"{name} has no preset {preset!r}: there is {', '.join(map(repr, presets)) or 'none'}{whose}")
     of_data = next((settings for data, settings in OF_DATA.items() if preset.startswith(data)), {})
     return {"method": name, **usual, **of_data, **presets[preset]}
+
+
+def _as_in_the_paper(name: str, data: str) -> dict[str, Any]:
+    """With the settings for this data; for data that its paper does not have, those for what is most like it, and no longer
+    than usual. CUB is as long as mini-ImageNet: its own length is not told."""
+    like = "omniglot" if data in ("glyphs", "omniglot") else "mini-imagenet"
+    settings = settings_for(name, like)
+    if data == like:
+        return settings
+    left_out = ("rotations",) if data.startswith("cub") else ("rotations", "updates")
+    return {**{key: value for key, value in settings.items() if key not in left_out}, "data": data}
 
 
 def by_classification(tasks: Sequence[Any], shot: int | None = None) -> int:

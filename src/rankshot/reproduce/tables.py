@@ -10,6 +10,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from rankshot.schema import read_json
+from rankshot.losses.ranking_loss import PAPER
 from rankshot.training import TrainConfig
 
 from .job import NORMS, settings_in, settings_of
@@ -179,7 +180,9 @@ def trials_table(results: Path, name: str) -> str:
     hidden = {"updates", "log_every", "checkpoint_every", *(setting for setting in usual if setting.startswith("validat"))}
     lines = []
     for record in runs:
-        usual = {**settings_of(base.changed(method=record["config"]["method"])), "method": base.method.name}
+        method = record["config"]["method"]
+        former = base.changed(method=method, **(PAPER if method.startswith("map-") else {}))  # defaults of that time
+        usual = {**settings_of(former), "method": base.method.name}
         last = max(record["curve"], key=lambda point: list(point.values())[-1]["mean"])
         tasks = [task for task in last if task != "update"]
         changes = [

@@ -182,9 +182,7 @@ def _embedder(config: TrainConfig, pictures: Preprocess, objects: Objects) -> nn
         raise ValueError(f"the network {architecture.name!r} was given from Python: give it again, as network=…")
     preprocess = preprocess_for(architecture.name, pictures)
     network = config.network
-    description = describe(
-        architecture.name, preprocess, architecture.settings, mirror=network.mirror, head=network.head
-    )
+    description = describe(architecture.name, preprocess, architecture.settings, mirror=network.mirror, head=network.head)
     return build(description, preprocess)
 
 
@@ -243,7 +241,8 @@ def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> Non
         fill(into, {name: tensor for name, tensor in stored.items() if name in into}, folder_of(init))
     except ValueError as error:
         descriptions = [
-            ", ".join(f"{name} {value}" for name, value in kind.items() if name not in ("name", "mirror", "head")) for kind in kinds
+            ", ".join(f"{name} {value}" for name, value in kind.items() if name not in ("name", "mirror", "head"))
+            for kind in kinds
         ]
         raise ValueError(f"{init} has {descriptions[0]}, and this network {descriptions[1]}: {error}") from None
     heads = [head_of(network) for network in (whole, model)]

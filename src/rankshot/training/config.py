@@ -196,7 +196,9 @@ class TrainConfig:
         made: dict[str, Any] = {name: _section(SECTIONS[name], values, name) for name, values in sections.items()}
         if method:
             former = version < 3 and isinstance(method.get("name"), str)
-            made["method"] = _choice_from_json("method", with_former_objective(method["name"], method) if former else method)
+            made["method"] = _choice_from_json(
+                "method", with_former_objective(method["name"], method) if former else method
+            )
         return cls(**made)
 
     def _without_a_root_to_fill(self, path: Path) -> TrainConfig:

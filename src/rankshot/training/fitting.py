@@ -19,8 +19,10 @@ from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
 from rankshot.models.pretrained import described_in, folder_with_network, preprocess_in
+from rankshot.models.strongest import strongest, why
 from rankshot.preprocess import Preprocess
 from rankshot.registry import Choice
+from rankshot.schema import read_json
 from rankshot.terminal import counting, say
 
 from .assembly import Objects, described, network_and_method
@@ -28,28 +30,53 @@ from .config import TrainConfig
 from .optimiser import freeze
 
 USUAL = Preprocess(3, SIZE, SIZE)
+METHOD = TrainConfig().method.name
+# What a run takes over from that which made its first weights; with its objective, where the method is the same.
+RECIPE = ("augment", "schedule", "average")
+FINE_TUNING_RATE = 0.001  # at most
+TOLD_BY_A_RUN = {"data", "method"}  # in config.json: other networks have learned elsewhere
+# Of weights that were not made by a run, such as those of ImageNet (docs/experiments.md).
+FINE_TUNING: dict[str, Any] = {
+    "augment": ("flip", "crop", "jitter"),
+    "schedule": "cosine",
+    "learning_rate": 0.0003,
+    "updates": 300,
+    "validate_every": 30,
+}
 Tell = Callable[[str], None]
 
 
 def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) -> TrainConfig:
     """The config of a run with these settings, as `rankshot train` has it: `train(config_for(data="photos"), "run")`.
 
-    The method's usual settings, or those of a preset; images of one's own made ready as the network wants them, and batches
-    as large as they allow; mirror images where the first weights were trained with them. What is given stays as it is.
+    The method's usual settings, or those of a preset; the strongest network that is installed for images of one's own, which
+    are made ready as it wants them; the recipe that the first weights were made by; batches as large as the images allow.
+    What is given stays as it is.
 
     Args:
-        preset: the settings of the method's own paper for this data set, such as omniglot or mini-imagenet.
+        preset: "paper", the settings of the method's own paper for this data; or those for a data set by its name.
         tell: told in a sentence what was decided.
         settings: by the names of the command line; `network` may also be a network that is wrapped.
     """
-    start = TrainConfig.of(**settings_for(settings.get("method", TrainConfig().method.name), preset))
-    if isinstance(network := settings.get("network"), nn.Module):
+    network = settings.get("network")
+    if isinstance(network, nn.Module):
         settings.pop("network")
+        start = TrainConfig.of(**settings_for(settings.get("method", METHOD), preset, settings.get("data")))
         config = fitted_to_object(start.changed(**settings), network, tell)
         return config if is_name(config.data.name) else with_batches_that_fit(config, settings, tell)
-    if settings.get("init") is not None and "network" not in settings:
-        start = start.changed(**network_of(settings["init"]))
-    return fitted(start.changed(**settings), settings, tell)
+    start = start_of(settings, preset, tell)
+    return fitted(start.changed(**settings), settings, tell, preset=preset)
+
+
+def start_of(given: Mapping[str, Any], preset: str | None, tell: Tell) -> TrainConfig:
+    """What the settings that are given change: the method's usual settings, and the network that nobody names."""
+    start = TrainConfig.of(**settings_for(given.get("method") or METHOD, preset, given.get("data")))
+    init, is_own = given.get("init"), own_source(given.get("data") or start.data.name, given.get("root")) is not None
+    if "init" not in given and given.get("network") is None and preset is None and is_own:
+        init = strongest()
+        tell(f"photographs are {why(init)}: --init or --network name another one")
+        start = start.changed(init=init)
+    return start if init is None or given.get("network") is not None else start.changed(**network_of(init))
 
 
 def fitted_to_object(config: TrainConfig, network: nn.Module, tell: Tell) -> TrainConfig:
@@ -68,12 +95,12 @@ def network_of(init: str) -> dict[str, Any]:
     return {"network": name, **{key: value for key, value in description.items() if key in (*NETWORKS[name].types, "head")}}
 
 
-def fitted(config: TrainConfig, given: Container[str], tell: Tell = say) -> TrainConfig:
+def fitted(config: TrainConfig, given: Container[str], tell: Tell = say, *, preset: str | None = None) -> TrainConfig:
     """A config with what its images, its network and its first weights say, but for the settings that are given."""
     if "init" not in given and "network" in given:
         config = with_weights_of_its_name(config, tell)
-    if "mirror" not in given:
-        config = with_mirror_of_its_start(config, given, tell)
+    if config.network.init is not None:
+        config = with_recipe_of_its_start(config, given, tell, preset)
     wanted = wanted_by(config)
     try_to_build(config, of_size(wanted, config.data.size) or USUAL)
     config = with_images_ready(config, wanted, config.network.init or config.network.architecture.name, tell)
@@ -92,18 +119,50 @@ def with_weights_of_its_name(config: TrainConfig, tell: Tell) -> TrainConfig:
     return config.changed(init=name)
 
 
-def with_mirror_of_its_start(config: TrainConfig, given: Container[str], tell: Tell) -> TrainConfig:
-    """A network that embeds images together with their mirror images goes on so, unless that was said otherwise."""
-    init = config.network.init
-    if init is None or config.network.mirror:
-        return config
-    if not embedder_in(described_in(folder_with_network(init))).get("mirror"):
-        return config
-    if "augment" in given and "flip" not in config.data.augment:
-        tell(f"{init} embeds images with their mirror images; without flip in --augment this run does not")
-        return config
-    tell(f"with mirror images, as {init} was trained: --no-mirror declines")
-    return config.changed(mirror=True, augment=tuple(dict.fromkeys([*config.data.augment, "flip"])))
+def with_recipe_of_its_start(
+    config: TrainConfig, given: Container[str], tell: Tell, preset: str | None = None
+) -> TrainConfig:
+    """The recipe that the first weights were made by, or else the usual one of fine-tuning, but for what is given."""
+    init = str(config.network.init)
+    recipe = recipe_of(init, config)
+    if preset is not None:  # which says all but what the network itself is
+        recipe = {name: value for name, value in recipe.items() if name == "mirror"}
+    now = config.flat()
+    changes = {name: value for name, value in recipe.items() if name not in given and now[name] != value}
+    if changes.get("mirror") and "flip" not in changes.get("augment", now["augment"]):
+        if "augment" in given:
+            tell(f"{init} embeds images with their mirror images; without flip in --augment this run does not")
+            changes.pop("mirror")
+        else:
+            changes["augment"] = (*now["augment"], "flip")
+    if changes:
+        tell(f"as {init} is best fine-tuned: {' '.join(as_option(name, value) for name, value in changes.items())}")
+    return config.changed(**changes)
+
+
+def recipe_of(init: str, config: TrainConfig) -> dict[str, Any]:
+    """Settings of a run that begins with these weights. A method that they were not made by has an objective of its own."""
+    folder = folder_with_network(init)
+    mirror = bool(embedder_in(described_in(folder)).get("mirror"))
+    if not read_json(folder / CONFIG).keys() >= TOLD_BY_A_RUN:
+        return {**FINE_TUNING, "mirror": mirror}
+    made_by = TrainConfig.from_json(folder / CONFIG)
+    recipe = {name: made_by.flat()[name] for name in RECIPE}
+    if made_by.method.name == config.method.name:
+        recipe |= made_by.method.settings
+    return {**recipe, "learning_rate": min(made_by.first_learning_rate, FINE_TUNING_RATE), "mirror": mirror}
+
+
+def as_option(name: str, value: Any) -> str:
+    """As one would type it.
+
+    >>> as_option("augment", ("flip", "crop")), as_option("mirror", False)
+    ('--augment flip crop', '--no-mirror')
+    """
+    option = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{option}" if value else f"--no-{option}"
+    return f"--{option} {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
 def try_to_build(config: TrainConfig, preprocess: Preprocess) -> None:
