@@ -1,8 +1,8 @@
 """The settings that `RankingLoss` begins with, beside Smooth-AP's: short runs, judged by validation classes alone.
 
-`python -m benchmarks.defaults --jobs 9 --grocery FOLDER` on a GPU writes one json a run below results/defaults. Every setting
-of `RankingLoss` meets every temperature of Smooth-AP with the same network, images, augmentation, rates and seeds. The network
-that a run keeps is measured once more, by other episodes than those it was chosen by. `--table` prints the means.
+`python -m benchmarks.defaults --jobs 9 --grocery FOLDER` on a GPU writes one json a run below results/defaults. Every
+setting of `RankingLoss` meets every temperature of Smooth-AP with the same network, images, augmentation, rates and seeds.
+The network that a run keeps is measured once more, by other episodes than those it was chosen by. `--table` prints the means.
 
 Omniglot, mini-ImageNet and CUB must be prepared (`rankshot data prepare`); grocery is a folder with train, val and test.
 """

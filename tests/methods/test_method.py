@@ -181,11 +181,6 @@ def test_the_preset_paper_is_the_paper_s_settings_for_the_data(method):
     assert settings_for(method)["schedule"] == "cosine"  # without a preset, the best that is known
 
 
-def test_a_method_without_a_paper_s_settings():
-    with pytest.raises(ValueError, match="meta-lstm has no preset 'omniglot'"):
-        settings_for("meta-lstm", "paper", "omniglot")
-
-
 def test_the_least_that_a_system_is():
     class Centres(Method):
         def loss(self, embeddings, labels):
