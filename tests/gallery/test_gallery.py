@@ -87,6 +87,19 @@ def test_the_nearest_by_brute_force(gallery):
         ][:2]
 
 
+def test_where_its_network_computes(tmp_path, monkeypatch):
+    with Gallery(tmp_path / "g", "conv4-omniglot", device="cpu") as gallery:
+        assert gallery.embedder.device.type == "cpu"
+    with Gallery.open(tmp_path / "g", device="cpu") as gallery:
+        assert gallery.embedder.device.type == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="torch finds no CUDA device here"):
+        Gallery(tmp_path / "other", "conv4-omniglot", device="cuda")
+    assert not (tmp_path / "other").exists()
+    with pytest.raises(ValueError, match="torch finds no CUDA device here"):
+        Gallery.open(tmp_path / "g", device="cuda")
+
+
 def test_in_another_process(place):
     """Which has nothing in memory of what the first one did."""
     code = (

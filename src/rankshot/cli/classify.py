@@ -19,7 +19,7 @@ from rankshot.terminal import tallying
 
 from .messages import complain, report_failures
 from .output import answers_to
-from .parsing import NO_DEFAULT, Files, parsed, typed
+from .parsing import NO_DEFAULT, Device, Files, parsed, typed
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
@@ -43,6 +43,7 @@ class Options:
     model: str = "conv4-mini-imagenet"
     """Network: a run folder, or weights that come with rankshot."""
     load: Files = ()
+    device: Device = "auto"
     rule: str = "ap"
     """How to decide: ap (the paper's), nearest, or prototype."""
     reject: float | None = None
@@ -71,13 +72,13 @@ def main(arguments: Sequence[str]) -> int:
         for name in OF_A_CLASSIFIER:
             if f"--{name}" in typed(arguments):
                 raise ValueError(f"the classifier in {options.support} has its own {name}: leave out --{name}")
-        classifier = FewShotClassifier.from_pretrained(options.support)
+        classifier = FewShotClassifier.from_pretrained(options.support, device=options.device)
         tell_rejection(classifier)
         embedder = classifier.embedder
         if not isinstance(embedder, Embedder):
             raise ValueError(f"the classifier in {options.support} was taught with vectors and has no network for images")
     else:
-        embedder = Embedder(options.model)
+        embedder = Embedder(options.model, device=options.device)
         classifier, failures = taught(options, embedder)
     out_of_the_way = options.output is not None or not sys.stdout.isatty()
     with answers_to(options.output) as to, tallying("images", beside_output=out_of_the_way) as tell:

@@ -26,8 +26,8 @@ from .parsing import NO_DEFAULT, Files, parsed
 class Options:
     """Measure runs on classes they have never seen: K-shot N-way classification, and retrieval.
 
-    Prints a table, and writes RUN/report.html with curves and pictures, and RUN/evaluation.json. Of other data than a run was
-    trained on, or another split than test, these are report-DATA-SPLIT.html and evaluation-DATA-SPLIT.json.
+    Prints a table, and writes RUN/report.html with curves and pictures, and RUN/evaluation.json. Of other data than a run
+    was trained on, or another split than test, these are report-DATA-SPLIT.html and evaluation-DATA-SPLIT.json.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]

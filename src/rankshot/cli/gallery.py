@@ -19,7 +19,7 @@ from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import say, tallying
 
 from .messages import complain, metadata_of, report_failures
-from .parsing import NO_DEFAULT, Files, parsed_one_of
+from .parsing import NO_DEFAULT, Device, Files, parsed_one_of
 
 AT_ONCE = 1024
 Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
@@ -36,6 +36,7 @@ class Add:
     model: str | None = None
     """Network: a run folder, or weights that come with rankshot. None: the gallery's own, or conv4-mini-imagenet if new."""
     load: Files = ()
+    device: Device = "auto"
     metadata: Annotated[tuple[str, ...], NO_DEFAULT] = ()
     """Of all these images, as NAME=VALUE each."""
 
@@ -44,7 +45,7 @@ class Add:
             raise ValueError("give images, or folders of them")
         notes = metadata_of(self.metadata) or None
         added = changed = known = unknown = failed = 0
-        with opened(self.gallery, self.model) as gallery, tallying("images added") as tell:
+        with opened(self.gallery, self.model, self.device) as gallery, tallying("images added") as tell:
             files = image_files(self.images)
             while chunk := list(islice(files, AT_ONCE)):
                 done = gallery.add_files(chunk, notes)
@@ -131,11 +132,11 @@ def as_it_is_kept(gallery: Gallery, given: str) -> str:
     return given
 
 
-def opened(uri: str, model: str | None) -> Gallery:
+def opened(uri: str, model: str | None, device: str) -> Gallery:
     try:
-        return Gallery.open(uri, model)
+        return Gallery.open(uri, model, device=device)
     except FileNotFoundError:  # there is none; a folder that holds something else is refused by who makes one
-        return Gallery(uri, model or "conv4-mini-imagenet")
+        return Gallery(uri, model or "conv4-mini-imagenet", device=device)
 
 
 def main(arguments: Sequence[str]) -> int:

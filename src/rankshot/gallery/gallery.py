@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankshot.files import whole_folder
+from rankshot.hardware import device_for
 from rankshot.registry import Part
 from rankshot.schema import Length, checked
 from rankshot.vectors import unit_vectors
@@ -85,6 +86,7 @@ class Gallery:
     embedder  what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`;
               None: everything is given as vectors
     dimensions  of the vectors, where there is no embedder
+    device    where the network computes, of an embedder that is a folder or a name: see `Embedder`
 
     >>> gallery = Gallery(dimensions=2)
     >>> gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"]).ids
@@ -99,8 +101,9 @@ class Gallery:
         embedder: str | Path | Embedder | None = None,
         *,
         dimensions: int | None = None,
+        device: str = "auto",
     ) -> None:
-        made = _made(embedder)
+        made = _made(embedder, device)
         if made is None and (not isinstance(dimensions, int) or dimensions < 1):
             raise ValueError(f"without an embedder a gallery needs the dimensions of its vectors, got {dimensions!r}")
         folder: str | Path
@@ -111,27 +114,30 @@ class Gallery:
             folder = path
         about = VECTORS_ALONE if made is None else made.about
         width = made.dimensions if made is not None else int(dimensions or 0)
-        self._begin(_created(str(folder), width, {"embedder": about}), made)
+        self._begin(_created(str(folder), width, {"embedder": about}), made, device)
 
     @classmethod
-    def open(cls, uri: str | Path, embedder: str | Path | Embedder | None = None) -> Gallery:
+    def open(cls, uri: str | Path, embedder: str | Path | Embedder | None = None, *, device: str = "auto") -> Gallery:
         """One that is there. The network that it was made with is loaded by its name when it is first needed.
 
         embedder  that network, where it has moved; another one is refused
+        device    where it computes: see `Embedder`
         """
+        device_for(device)  # complains now, and not at the first search
         gallery = cls.__new__(cls)
-        gallery._begin(_opened(str(uri)), None)
+        gallery._begin(_opened(str(uri)), None, device)
         try:
             checked(gallery.store.about, About, str(uri))
         except ValueError as error:
             gallery.close()
             raise Damaged(f"{error}: a gallery tells which network it was made with") from None
-        if (made := _made(embedder)) is not None:
+        if (made := _made(embedder, device)) is not None:
             gallery._embedder = gallery._the_same(made)
         return gallery
 
-    def _begin(self, store: Store, embedder: Embedder | None) -> None:
+    def _begin(self, store: Store, embedder: Embedder | None, device: str) -> None:
         self.store = store
+        self._device = device
         self._embedder = embedder
 
     def __len__(self) -> int:
@@ -253,7 +259,7 @@ class Gallery:
             if name is None:
                 raise ValueError("this gallery holds vectors that were made elsewhere: give vectors, not images")
             try:
-                self._embedder = self._the_same(Embedder(name))
+                self._embedder = self._the_same(Embedder(name, device=self._device))
             except FileNotFoundError as error:
                 raise FileNotFoundError(
                     f"{error}: this gallery was made with {name}; where it has moved, open with it"
@@ -317,8 +323,8 @@ class Gallery:
                 yield ids[start : start + 1024], vectors[start : start + 1024]
 
 
-def _made(embedder: str | Path | Embedder | None) -> Embedder | None:
-    return embedder if embedder is None or isinstance(embedder, Embedder) else Embedder(embedder)
+def _made(embedder: str | Path | Embedder | None, device: str) -> Embedder | None:
+    return embedder if embedder is None or isinstance(embedder, Embedder) else Embedder(embedder, device=device)
 
 
 def _listed(images: Any) -> Any:

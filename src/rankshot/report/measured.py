@@ -19,7 +19,7 @@ from rankshot.fewshot import Answerer, Result, Task, can_answer, evaluate, summa
 from rankshot.fewshot.answerer import check_batch_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.files import write_whole
-from rankshot.hardware import commit, hardware
+from rankshot.hardware import commit, device_for, hardware
 from rankshot.models import from_pretrained
 from rankshot.models.folder_files import CONFIG, WEIGHTS
 from rankshot.models.network import embedder_in
@@ -192,7 +192,7 @@ def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained")
 
 
 def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | None) -> Measured:
-    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    model = model.to(device_for("auto")).eval()
     p = protocol
     which = "all" if p.split == "all" else f"the {p.split}"
     log.info("measuring %s on %s classes of %s: %d episodes of each task", name, which, p.data, p.episodes)
