@@ -184,14 +184,19 @@ def _refused(path: Path, why: str) -> OSError:
     return OSError(errno.EINVAL, why, str(path))
 
 
+def check_new_folder(folder: Path) -> None:
+    """Complain now, and not when everything is done, about a place where `whole_folder` would make none."""
+    if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} exists already: name a new folder")
+
+
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, which is there as `folder` when the block ends well, and not when it does not.
 
     One that is there and empty is filled where it is, since it may be a volume or a link: put last what makes it whole.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"{folder} exists already: name a new folder")
+    check_new_folder(folder)
     if folder.exists():
         try:
             yield folder
