@@ -18,11 +18,11 @@ from rankshot.gallery.image_files import image_files
 from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import say, tallying
 
+from .gallery_upkeep import Duplicates, List, Rebuild
 from .messages import complain, metadata_of, report_failures
-from .parsing import NO_DEFAULT, Device, Files, parsed_one_of
+from .parsing import NO_DEFAULT, Device, Files, Where, parsed_one_of
 
 AT_ONCE = 1024
-Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,15 @@ class Rescue:
         return 1 if lost else 0
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": Delete, "rescue": Rescue}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "add": Add,
+    "info": Info,
+    "list": List,
+    "duplicates": Duplicates,
+    "delete": Delete,
+    "rebuild": Rebuild,
+    "rescue": Rescue,
+}
 
 
 def as_it_is_kept(gallery: Gallery, given: str) -> str:

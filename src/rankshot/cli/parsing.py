@@ -24,6 +24,7 @@ Files = Annotated[
         help_behavior_hint="",
     ),
 ]
+Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
 Device = Annotated[
     Literal["auto", "cpu", "cuda"], tyro.conf.arg(help="Where the network computes. auto: on a GPU where there is one.")
 ]

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rankshot.files import whole_folder
+from rankshot.files import check_new_folder, whole_folder
 from rankshot.hardware import device_for
 from rankshot.registry import Part
 from rankshot.schema import Length, checked
@@ -28,7 +28,7 @@ from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure
 from .sources import has_changed, id_of, source_of
-from .store import SCHEMES, STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, encoded
+from .store import SCHEMES, STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, check_ids, encoded
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
 
@@ -44,6 +44,13 @@ class About(TypedDict):
     """What a gallery tells about itself."""
 
     embedder: Seen
+
+
+class Item(NamedTuple):
+    """An image of a gallery."""
+
+    id: str
+    metadata: dict[str, Any]
 
 
 class Duplicate(NamedTuple):
@@ -155,11 +162,19 @@ class Gallery:
     def close(self) -> None:
         self.store.close()
 
-    def add(self, images: Any, ids: Sequence[str] | None = None, metadata: Sequence[Metadata] | None = None) -> Added:
+    def add(
+        self,
+        images: Any,
+        ids: Sequence[str] | None = None,
+        metadata: Sequence[Metadata] | None = None,
+        *,
+        replace: bool = False,
+    ) -> Added:
         """Images, or vectors (n, D). Those that cannot be read are told, and the others are added.
 
         ids       one each; None: the path, or the next number that is free
-        metadata  one dictionary each, of what JSON can hold
+        metadata  one dictionary each, of what JSON can hold; None: none, and what is replaced keeps its own
+        replace   ids that are there already get these images and metadata instead; else they are an error
         """
         images = _listed(images)
         for what, given in (("ids", ids), ("metadata", metadata)):
@@ -167,7 +182,11 @@ class Gallery:
                 raise ValueError(f"there must be as many {what} as images, {len(images)}, got {len(given)}")
         notes = [dict(note) for note in metadata] if metadata is not None else [{} for _ in range(len(images))]
         names = list(ids) if ids is not None else [id_of(image) for image in images]
-        return self._added(images, names, notes)
+        if replace and metadata is None:
+            check_ids(names)
+            known = self.store.sources([name for name in names if name is not None])
+            notes = [self.store.metadata(name) if name is not None and name in known else {} for name in names]
+        return self._added(images, names, notes, replace=replace)
 
     def add_files(self, paths: Iterable[str | Path], metadata: Metadata | None = None) -> AddedFiles:
         """Files that are not there yet, and anew those that have changed since they were added; ids are their paths.
@@ -200,6 +219,14 @@ class Gallery:
             sources = [sources[index] for index in indices]
         chosen, chosen_notes = [ids[index] for index in indices], [notes[index] for index in indices]
         return Added(self.store.add(vectors, chosen, chosen_notes, sources, replace=replace), failures)
+
+    def items(self, where: Filter | Mapping[str, Any] | None = None) -> Iterator[Item]:
+        """Everything that is there, by id and metadata; `where` as in `search`."""
+        lets_through = _filter(where)
+        for ids, _, metadata, _ in self.store.chunks():
+            for id, note in zip(ids, metadata, strict=True):
+                if lets_through is None or lets_through(note):
+                    yield Item(id, note)
 
     def delete(self, ids: str | Sequence[str]) -> None:
         """All of them or, where one is unknown, none."""
@@ -236,7 +263,7 @@ class Gallery:
 
     def save(self, path: str | Path) -> None:
         """A copy, in a new place of any kind, as it is now: a folder is there whole or not at all."""
-        if _own_store(str(path)) or is_milvus(str(path)):
+        if not is_folder(str(path)):
             self._copy_into(_created(str(path), self.store.dimensions, self.store.about))
             return
         with whole_folder(folder_in(str(path))) as new_folder:
@@ -358,6 +385,23 @@ def _opened(uri: str) -> Store:
         return MilvusStore(uri)
     kind = FaissStore if is_faiss(uri) else LocalStore
     return kind(in_todays_format(folder_in(uri)))
+
+
+def is_folder(uri: str) -> bool:
+    """Whether it is kept in a folder, by rankshot itself."""
+    return not _own_store(uri) and not is_milvus(uri)
+
+
+def check_new(uri: str) -> None:
+    """Complain now about a place that a new gallery cannot be made in."""
+    if is_folder(uri):
+        check_new_folder(folder_in(uri))
+        return
+    try:
+        _opened(uri).close()
+    except FileNotFoundError:
+        return
+    raise FileExistsError(f"{uri} exists already: name a new place")
 
 
 def _own_store(uri: str) -> Part | None:
