@@ -14,10 +14,12 @@ from pictures import class_folders, write
 
 from rankshot import data, from_pretrained, save_pretrained
 from rankshot.cli.main import main
+from rankshot.cli.train import advice_where_nothing_is_better
 from rankshot.gallery.pictures import pixels_of
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
 from rankshot.training import TrainConfig, train
+from rankshot.training.run_folder import RunStatus
 
 FEW = ["--updates", "2", "--device", "cpu"]
 RESNET = {"widths": "64-128-256-512", "drop_rate": 0.1, "block_size": 5}
@@ -55,6 +57,31 @@ def test_begun_with_other_weights_it_shows_before_and_after(place, capsys, split
     table = out[out.index("before  ") :].splitlines()
     assert [line.split("  ")[0] for line in table[2:4]] == [f"1-shot {way}-way", f"retrieval {way}-way"]
     assert re.search(rf"{told} classes of photos-\w+, 30 episodes a task", out)
+
+
+def test_where_nothing_is_better_it_says_so(place, capsys, data_root, drawn):
+    """Updates that wreck the weights; and more of them, resumed."""
+    letters = ["train", "--data", "glyphs", "--root", str(data_root), "--device", "cpu"]
+    small = ["--batch-size", "16", "--batch-classes", "4", "--validation-episodes", "20", "--validate-every", "2"]
+    begin = ["--init", "conv4-omniglot", "--learning-rate", "3"]
+    assert main([*letters, *small, *begin, "--updates", "2", "--out", "run"]) == 0
+    told = capsys.readouterr().out
+    assert told.splitlines()[-2] == (
+        "no update was better on the validation classes than conv4-omniglot, and these weights are kept. What may help: "
+        "--learning-rate 0.3 in place of 3, more classes, --augment flip crop for photographs"
+    )
+    assert main(["train", "--out", "run", "--resume", "--updates", "4"]) == 0
+    assert "no update was better" in capsys.readouterr().out
+
+
+def test_advice_only_where_it_is_due():
+    config = TrainConfig.of(init="conv4-cub", augment=("flip",), warm_up=5)
+    assert advice_where_nothing_is_better(config, RunStatus(update=0, best=0.5)) is None  # none was made
+    assert advice_where_nothing_is_better(config, RunStatus(update=9)) is None  # nothing was validated
+    assert advice_where_nothing_is_better(config, RunStatus(update=9, best=0.5, best_update=5)) is None
+    told = advice_where_nothing_is_better(config, RunStatus(update=9, best=0.5))
+    assert told.endswith("these weights are kept. What may help: --learning-rate 0.0001 in place of 0.001, more classes")
+    assert "they make no mistake there" in advice_where_nothing_is_better(config, RunStatus(update=9, best=1.0))
 
 
 def test_weights_bring_their_network(place, capsys):
