@@ -107,7 +107,7 @@ def advice_where_nothing_is_better(config: TrainConfig, status: RunStatus) -> st
         return f"{kept}: they make no mistake there, and more validation classes would tell more"
     rate = config.first_learning_rate
     augment = "" if config.data.augment else ", --augment flip crop for photographs"
-    return f"{kept}. What may help: --learning-rate {rate / 10:.1g} in place of {rate:.1g}, more classes{augment}"
+    return f"{kept}. What may help: --learning-rate {rate / 10:g} in place of {rate:g}, more classes{augment}"
 
 
 def new_folder(config: TrainConfig) -> Path:
