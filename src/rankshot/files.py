@@ -109,8 +109,13 @@ class Lines:
 def read_whole(path: Path, most: int = MOST_BYTES, *, follow: bool = False) -> bytes:
     """The content of a plain file of at most so many bytes; see `opened`."""
     with opened(path, follow=follow) as file:
-        is_too_large = os.fstat(file.fileno()).st_size > most
-        content = b"" if is_too_large else file.read(most + 1)
+        size = os.fstat(file.fileno()).st_size
+        is_too_large = size > most
+        # No more than its size is asked for at first, since Python takes as much memory as it is asked to read.
+        part = content = b"" if is_too_large else file.read(min(most, max(size, A_PART)) + 1)
+        while part and len(content) <= most:
+            part = file.read(A_PART)
+            content += part or b""
     if content is None:
         raise _refused(path, "is no file that can be read to its end")
     if is_too_large or len(content) > most:
