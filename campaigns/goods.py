@@ -22,7 +22,7 @@ RATES = [0.01, 0.1, 0.5]
 OPTIONS = "options.json"  # command -> its options, as its help tells them
 COMMANDS = (
     "data prepare", "data list", "data verify", "data show", "train", "evaluate", "classify", "gallery add",
-    "gallery info", "gallery delete",
+    "gallery info", "gallery list", "gallery duplicates", "gallery delete", "gallery rebuild",
     "gallery rescue", "search", "export", "reproduce",
 )  # fmt: skip
 SETTINGS = {

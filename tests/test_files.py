@@ -110,6 +110,17 @@ def test_two_writers_do_not_meet(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_what_may_be_read_is_not_taken_as_memory_before(tmp_path):
+    """With little memory, a classifier could not be saved: the file of its weights may have 16 GiB."""
+    (tmp_path / "a").write_bytes(b"x" * 3_000_000)
+    assert read_whole(tmp_path / "a", 2**60) == b"x" * 3_000_000
+    assert read_whole(tmp_path / "a", 3_000_000) == b"x" * 3_000_000
+    with pytest.raises(OSError, match="larger than 2,999,999 bytes"):
+        read_whole(tmp_path / "a", 2_999_999)
+    (tmp_path / "empty").write_bytes(b"")
+    assert read_whole(tmp_path / "empty", 2**60) == b""
+
+
 def test_a_link_is_not_read_unless_asked(tmp_path):
     (tmp_path / "a").write_text("text")
     (tmp_path / "link").symlink_to(tmp_path / "a")

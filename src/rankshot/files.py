@@ -109,8 +109,13 @@ class Lines:
 def read_whole(path: Path, most: int = MOST_BYTES, *, follow: bool = False) -> bytes:
     """The content of a plain file of at most so many bytes; see `opened`."""
     with opened(path, follow=follow) as file:
-        is_too_large = os.fstat(file.fileno()).st_size > most
-        content = b"" if is_too_large else file.read(most + 1)
+        size = os.fstat(file.fileno()).st_size
+        is_too_large = size > most
+        # No more than its size is asked for at first, since Python takes as much memory as it is asked to read.
+        part = content = b"" if is_too_large else file.read(min(most, max(size, A_PART)) + 1)
+        while part and len(content) <= most:
+            part = file.read(A_PART)
+            content += part or b""
     if content is None:
         raise _refused(path, "is no file that can be read to its end")
     if is_too_large or len(content) > most:
@@ -184,14 +189,19 @@ def _refused(path: Path, why: str) -> OSError:
     return OSError(errno.EINVAL, why, str(path))
 
 
+def check_new_folder(folder: Path) -> None:
+    """Complain now, and not when everything is done, about a place where `whole_folder` would make none."""
+    if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(f"{folder} exists already: name a new folder")
+
+
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, which is there as `folder` when the block ends well, and not when it does not.
 
     One that is there and empty is filled where it is, since it may be a volume or a link: put last what makes it whole.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise FileExistsError(f"{folder} exists already: name a new folder")
+    check_new_folder(folder)
     if folder.exists():
         try:
             yield folder

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import torch
 
+DEVICES = ("auto", "cpu", "cuda")
+
 
 def hardware() -> str:
     """The GPU's name, or the processor's."""
@@ -19,6 +21,16 @@ def hardware() -> str:
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+def device_for(asked: str) -> torch.device:
+    """Where to compute: "cpu", "cuda", or "auto", which is a GPU where there is one."""
+    if asked not in DEVICES:
+        raise ValueError(f"device must be one of {', '.join(map(repr, DEVICES))}, got {asked!r}")
+    has_gpu = torch.cuda.is_available()
+    if asked == "cuda" and not has_gpu:
+        raise ValueError("device is 'cuda', but torch finds no CUDA device here: use 'cpu' or 'auto'")
+    return torch.device("cuda" if has_gpu and asked != "cpu" else "cpu")
 
 
 def commit() -> str | None:

@@ -63,7 +63,7 @@ def options_of(kind):
 
 def tries(folder):
     """Command lines, each with one value that is odd."""
-    from rankshot.cli import classify, data, evaluate, export, gallery, reproduce, search
+    from rankshot.cli import classify, data, evaluate, export, gallery, gallery_upkeep, reproduce, search
     from rankshot.cli.train_options import options_for
     from rankshot.methods import METHODS
     from rankshot.training import TrainConfig
@@ -76,6 +76,9 @@ def tries(folder):
         (["classify", images, "--support", mine, "--model", run], classify.Options),
         (["gallery", "add", str(folder / "other"), images, "--model", run], gallery.Add),
         (["gallery", "info", str(folder / "gallery")], gallery.Info),
+        (["gallery", "list", str(folder / "gallery")], gallery_upkeep.List),
+        (["gallery", "duplicates", str(folder / "gallery")], gallery_upkeep.Duplicates),
+        (["gallery", "rebuild", str(folder / "gallery"), "--model", run], gallery_upkeep.Rebuild),
         (["gallery", "delete", str(folder / "gallery"), "none"], gallery.Delete),
         (["search", f"{images}/0.png", "--gallery", str(folder / "gallery")], search.Options),
         (["search", f"{images}/0.png", "--gallery", str(folder / "gallery"), "--sheet", "s.png"], search.Options),

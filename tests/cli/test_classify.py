@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shlex
+import shutil
 import subprocess
 
 import numpy as np
@@ -42,6 +43,54 @@ def test_csv_and_json(folder, capsys):
     assert main([*command, "--format", "json", "--rule", "prototype"]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["label"] for each in found] == [row["label"] for row in rows]
+
+
+def test_how_often_it_was_right(folder, capsys):
+    """By the names of folders, on standard error: the answers are as they are without."""
+    shutil.copy(folder / "new" / "red" / "3.png", folder / "new" / "green" / "10.png")  # to be taken for red
+    shutil.copy(folder / "new" / "red" / "3.png", folder / "new" / "odd.png")
+    command = ["classify", "new", "--support", "support", "--model", "conv4-cub", "--rule", "nearest"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert told.err.splitlines() == [
+        "accuracy 83.3 %: 5 of the 6 images in folders that are named as classes",
+        "not counted, since they lie elsewhere: 1",
+        "  class  images  right  most often taken for",
+        "  blue        2      2",
+        "  green       3      2  red (1)",
+        "  red         1      1",
+    ]
+    names = [row["image"] for row in csv.DictReader(told.out.splitlines())]
+    assert names == [f"new/{name}.png" for name in ("blue/2", "blue/3", "green/2", "green/3", "green/10", "odd", "red/3")]
+    assert main([*command, "--threshold", "1", "--unknown", "no idea", "--format", "json"]) == 0
+    told = capsys.readouterr()
+    assert [json.loads(line)["label"] for line in told.out.splitlines()] == ["no idea"] * 7
+    assert "6 of them were answered 'no idea'\n" in told.err
+    assert "  class  images  right  unknown  most often taken for\n  blue        2      0        2\n" in told.err
+    (folder / "new" / "green").rename(folder / "new" / "some")  # most images tell nothing now
+    assert main(command) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_taught_once_and_saved(folder, capsys):
+    command = ["classify", "new", "--support", "support", "--model", "conv4-cub", "--reject", "0.1", "--save", "kept"]
+    assert main(command) == 0
+    told = capsys.readouterr()
+    assert told.err.endswith("rankshot: the classifier is saved: next time, --support kept\n")
+    assert main(["classify", "new", "--support", "kept"]) == 0
+    assert capsys.readouterr().out == told.out
+    before = sorted(folder.rglob("*"))
+    for options, message in (
+        (command, "kept exists already: name a new folder"),
+        (["classify", "new", "--support", "kept", "--save", "more"], "the classifier in kept is saved already"),
+        (["classify", "new", "--support", "nowhere", "--save", "more"], "there is no folder nowhere"),
+        ([*command[:-1], "more", "-o", "nowhere/out.csv"], "nowhere/out.csv: No such file or directory"),
+    ):
+        assert main(options) == 1
+        told = capsys.readouterr()
+        assert message in told.err
+        assert told.out == ""
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_with_a_classifier_that_was_saved(folder, capsys):
@@ -128,7 +177,10 @@ def test_any_name_in_any_locale(folder, rankshot, locale):
     done = subprocess.run(command, capture_output=True, env={**os.environ, **locale}, check=False)
     assert done.returncode == 1
     assert name + b",r\xe9d," in done.stdout
-    assert done.stderr == b"rankshot: new/broken\\x1b[5m\\xff.png: no image, or of an unknown kind\n"
+    first, summary, *_ = told = done.stderr.splitlines()
+    assert first == b"rankshot: new/broken\\x1b[5m\\xff.png: no image, or of an unknown kind"
+    assert summary.startswith(b"accuracy ")
+    assert all(line.decode("ascii").isprintable() for line in told)
 
 
 def test_none_of_these_and_what_cannot_be_read(folder, capsys):

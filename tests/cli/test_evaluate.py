@@ -1,9 +1,12 @@
 """`rankshot evaluate`: the table, the report, and what can be wrong."""
 
+import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from rankshot.cli.main import main
 
@@ -52,7 +55,7 @@ def test_other_tasks(folder, capsys):
         (["RUN", "--ways"], "name at least one way"),
         (["RUN", "--ways", "5", "119"], "119-way tasks need 119 classes, but there are 118"),
         (["RUN", "--shots", "20"], "shot must be from 1 to 19, got 20"),
-        (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val', 'test', 'trainval'"),
+        (["RUN", "--split", "dev"], "glyphs has no split 'dev': use 'train', 'val', 'test', 'trainval', 'all'"),
         (["RUN", "--data", "omniglut"], "unknown data set 'omniglut': there is 'glyphs', 'omniglot'"),
         (["RUN", "--batch-norm", "layer"], "unknown batch_norm 'layer': use 'running' or 'batch'"),
         (["RUN", "--episodes", "1"], "episodes must be a whole number from 2 to 1,000,000, got 1"),
@@ -91,11 +94,56 @@ def test_weights_that_come_with_the_package(capsys, tmp_path, monkeypatch, data_
     before = {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")}
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", "conv4-omniglot", "--data", "glyphs", "--episodes", "10"]) == 0
-    assert "The report: runs/conv4-omniglot/report.html" in capsys.readouterr().out
-    assert sorted(path.name for path in (tmp_path / "runs/conv4-omniglot").iterdir()) == ["evaluation.json", "report.html"]
+    assert "The report: runs/conv4-omniglot/report-glyphs-test.html" in capsys.readouterr().out
+    written = sorted(path.name for path in (tmp_path / "runs/conv4-omniglot").iterdir())
+    assert written == ["evaluation-glyphs-test.json", "report-glyphs-test.html"]
     assert {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")} == before
     assert main(["evaluate", "conv4-omniglut"]) == 1
     assert "conv4-omniglut is not a run: there is no config.json in it, and there is" in capsys.readouterr().err
+
+
+def test_all_classes_for_who_has_learned_from_none_of_them(folder, capsys, tmp_path, monkeypatch, data_root):
+    monkeypatch.chdir(tmp_path)
+    assert main(["evaluate", "conv4-omniglot", "--data", "glyphs", "--split", "all", "--episodes", "3"]) == 0
+    assert "The report: runs/conv4-omniglot/report-glyphs-all.html" in capsys.readouterr().out
+    page = (tmp_path / "runs/conv4-omniglot/report-glyphs-all.html").read_text()
+    assert "2340 classes, none of which was in training" in page
+    for run in (folder, shutil.copytree(folder, tmp_path / "silent")):
+        if run.name == "silent":
+            (run / "classes.json").unlink()  # as runs of the first versions are
+        assert main(["evaluate", str(run), "--split", "all", "--episodes", "3"]) == 1
+        told = capsys.readouterr().err
+        assert f"{run}, or what it began with, has learned from " in told
+        assert "one of 419 classes that are in split 'all' of glyphs now" in told
+        assert not list(run.glob("*-all.*"))
+
+
+def test_what_was_found_on_other_classes_does_not_take_the_place_of_its_own(trained, tmp_path, capsys):
+    run = shutil.copytree(trained, tmp_path / "run")
+    assert main(["evaluate", str(run), "--episodes", "3"]) == 0
+    own = ("evaluation.json", "report.html", "README.md")
+    before = [(run / name).read_bytes() for name in own]
+    pictures(tmp_path / "mine")
+    for options, called in (
+        (["--split", "val"], "glyphs-val"),
+        (["--data", str(tmp_path / "mine"), "--split", "all", "--ways", "2", "--shots", "1"], "mine-[0-9a-f]{8}-all"),
+    ):
+        assert main(["evaluate", str(run), "--episodes", "3", *options]) == 0
+        (path,) = re.findall(rf"The report: (.*/report-{called}\.html)$", capsys.readouterr().out, re.M)
+        assert Path(path).parent == run
+        beside = Path(path.replace("report-", "evaluation-")).with_suffix(".json")
+        assert json.loads(beside.read_text())["split"] == called.rpartition("-")[2]
+    assert [(run / name).read_bytes() for name in own] == before
+
+
+def pictures(folder):
+    """Of three classes, grey: squares of three sizes."""
+    for side in (8, 14, 20):
+        (folder / str(side)).mkdir(parents=True)
+        for place in range(4):
+            picture = Image.new("L", (28, 28), 255)
+            picture.paste(0, (place, place, place + side, place + side))
+            picture.save(folder / str(side) / f"{place}.png")
 
 
 def test_validation_classes_that_were_learned_from(tmp_path, capsys):

@@ -11,13 +11,16 @@ import time
 import pytest
 import torch
 from pictures import class_folders, write
+from PIL import Image
 
 from rankshot import data, from_pretrained, save_pretrained
 from rankshot.cli.main import main
+from rankshot.cli.train import advice_where_nothing_is_better
 from rankshot.gallery.pictures import pixels_of
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
 from rankshot.training import TrainConfig, train
+from rankshot.training.run_folder import RunStatus
 
 FEW = ["--updates", "2", "--device", "cpu"]
 RESNET = {"widths": "64-128-256-512", "drop_rate": 0.1, "block_size": 5}
@@ -55,6 +58,32 @@ def test_begun_with_other_weights_it_shows_before_and_after(place, capsys, split
     table = out[out.index("before  ") :].splitlines()
     assert [line.split("  ")[0] for line in table[2:4]] == [f"1-shot {way}-way", f"retrieval {way}-way"]
     assert re.search(rf"{told} classes of photos-\w+, 30 episodes a task", out)
+
+
+def test_where_nothing_is_better_it_says_so(place, capsys):
+    """Of colours that the network tells apart before it has learned any; and resumed, still."""
+    colours = {"train": "red blue lime black", "val": "white navy orange", "test": "green purple"}
+    for split, names in colours.items():
+        for name in names.split():
+            (place / "photos" / split / name).mkdir(parents=True)
+            for number in range(4):
+                Image.new("RGB", (70 + number, 70), name).save(place / "photos" / split / name / f"{number}.png")
+    command = ["train", "--data", "photos", "--init", "conv4-cub", "--learning-rate", "3", *FEW, "--out", "run"]
+    assert main(command) == 0
+    told = "no update was better on the validation classes than conv4-cub, and these weights are kept: they make no mistake"
+    assert told in capsys.readouterr().out
+    assert main(["train", "--out", "run", "--resume", "--updates", "4"]) == 0
+    assert told in capsys.readouterr().out
+
+
+def test_advice_only_where_it_is_due():
+    config = TrainConfig.of(init="conv4-cub", augment=("flip",), warm_up=5)
+    assert advice_where_nothing_is_better(config, RunStatus(update=0, best=0.5)) is None  # none was made
+    assert advice_where_nothing_is_better(config, RunStatus(update=9)) is None  # nothing was validated
+    assert advice_where_nothing_is_better(config, RunStatus(update=9, best=0.5, best_update=5)) is None
+    told = advice_where_nothing_is_better(config, RunStatus(update=9, best=0.5))
+    assert told.endswith("these weights are kept. What may help: --learning-rate 0.0001 in place of 0.001, more classes")
+    assert "they make no mistake there" in advice_where_nothing_is_better(config, RunStatus(update=9, best=1.0))
 
 
 def test_weights_bring_their_network(place, capsys):

@@ -82,6 +82,7 @@ def test_loading_draws_once_and_maps_the_file(tmp_path, monkeypatch):
     assert manifest["images"] == sum(map(len, sets.values()))
     assert manifest["options"].keys() == {"pillow", "freetype", "seed", "v"}
     assert len(data.load("glyphs", "trainval", root=tmp_path)) == len(sets["train"]) + len(sets["val"])
+    assert data.load("glyphs", "all", root=tmp_path).classes == sum((sets[name].classes for name in sets), ())
 
     monkeypatch.setattr(glyphs, "draw", None)  # drawing again would fail
     again = data.load("glyphs", "test", root=tmp_path)

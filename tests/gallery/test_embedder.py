@@ -16,7 +16,7 @@ from rankshot.gallery import Embedder, Unreadable
 from rankshot.gallery import embedder as module
 from rankshot.models import Conv4, from_pretrained
 from rankshot.preprocess import Preprocess
-from rankshot.tensors import write_tensors
+from rankshot.tensors import read_tensors, write_tensors
 
 RANDOM = np.random.default_rng(0)
 
@@ -52,6 +52,42 @@ def test_shipped_weights_know_what_they_want(tmp_path):
     np.testing.assert_allclose(embedder([tmp_path / "a.png"]), expected, atol=1e-6)
     assert Embedder("conv4-mini-imagenet").preprocess.shape == (3, 84, 84)
     assert Embedder("conv4-cub").preprocess.shape == (3, 64, 64)
+
+
+def test_where_it_computes(device, tmp_path):
+    """Vectors are float32 on the CPU and the same from anywhere, and so are the fingerprint and what is saved."""
+    images = RANDOM.integers(0, 256, (7, 1, 28, 28), dtype=np.uint8)
+    there, here = Embedder("conv4-omniglot", device=device), Embedder("conv4-omniglot", device="cpu")
+    assert (there.device.type, here.device.type) == (device, "cpu")
+    vectors = there(images)
+    assert (type(vectors), vectors.dtype) == (np.ndarray, np.float32)
+    np.testing.assert_allclose(vectors, here(images), atol=1e-5)
+    assert there.fingerprint == here.fingerprint
+    with torch.no_grad():
+        for embedder in (there, here):
+            next(embedder.network.parameters()).mul_(-1)  # so that the weights are saved, and no file is copied
+    one, other = (
+        read_tensors(embedder.save_pretrained(tmp_path / name) / "model.safetensors")
+        for embedder, name in ((there, "there"), (here, "here"))
+    )
+    assert one.keys() == other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    assert Embedder("conv4-omniglot").device.type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def test_a_module_is_moved_only_when_that_is_asked_for(device):
+    network = Conv4(in_channels=3, filters=8)
+    assert Embedder(network, Preprocess(3, 16, 16)).device.type == "cpu"
+    assert Embedder(network, Preprocess(3, 16, 16), device=device).device.type == device
+    assert next(network.parameters()).device.type == device
+
+
+def test_devices_that_are_not_there(monkeypatch):
+    with pytest.raises(ValueError, match="device must be one of 'auto', 'cpu', 'cuda', got 'tpu'"):
+        Embedder("conv4-omniglot", device="tpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="device is 'cuda', but torch finds no CUDA device here: use 'cpu' or 'auto'"):
+        Embedder("conv4-omniglot", device="cuda")
 
 
 def test_all_that_cannot_be_read_are_named(network, tmp_path):

@@ -87,6 +87,46 @@ def test_the_nearest_by_brute_force(gallery):
         ][:2]
 
 
+def test_where_its_network_computes(tmp_path, monkeypatch):
+    with Gallery(tmp_path / "g", "conv4-omniglot", device="cpu") as gallery:
+        assert gallery.embedder.device.type == "cpu"
+    with Gallery.open(tmp_path / "g", device="cpu") as gallery:
+        assert gallery.embedder.device.type == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="torch finds no CUDA device here"):
+        Gallery(tmp_path / "other", "conv4-omniglot", device="cuda")
+    assert not (tmp_path / "other").exists()
+    with pytest.raises(ValueError, match="torch finds no CUDA device here"):
+        Gallery.open(tmp_path / "g", device="cuda")
+
+
+def test_what_is_there_is_replaced_where_that_is_asked_for(gallery):
+    vectors = some(4)
+    gallery.add(vectors[:2], ids=["a", "b"], metadata=[{"n": 1}, {"n": 2}])
+    with pytest.raises(ValueError, match="id 'b' is in the gallery already"):
+        gallery.add(vectors[2:], ids=["b", "c"])
+    gallery.search(vectors[0], 1)
+    assert gallery.add(vectors[2:], ids=["b", "c"], replace=True).ids == ["b", "c"]
+    found = {hit.id: hit for hit in gallery.search(vectors[2], 9)}
+    assert (sorted(found), len(gallery)) == (["a", "b", "c"], 3)
+    assert found["b"].similarity == pytest.approx(1, abs=1e-6)
+    assert (found["b"].metadata, found["c"].metadata) == ({"n": 2}, {})  # it keeps its own, unless it gets others
+    gallery.add(vectors[:1], ids=["b"], metadata=[{"m": 3}], replace=True)
+    assert gallery.store.metadata("b") == {"m": 3}
+    assert len(gallery.add(vectors[:1], replace=True).ids) == 1  # a number of its own: nothing is replaced
+    assert len(gallery) == 4
+    with pytest.raises(ValueError, match="id 'a' is given twice"):
+        gallery.add(vectors[:2], ids=["a", "a"], replace=True)
+
+
+def test_everything_that_is_there(gallery):
+    gallery.add(some(30), ids=[f"i{k:02}" for k in range(30)], metadata=[{"odd": bool(k % 2), "k": k} for k in range(30)])
+    gallery.delete("i03")
+    assert sorted(gallery.items()) == [(f"i{k:02}", {"odd": bool(k % 2), "k": k}) for k in range(30) if k != 3]
+    assert sorted(item.id for item in gallery.items({"k": [1, 3, 5]})) == ["i01", "i05"]
+    assert len(list(gallery.items(lambda note: note["odd"]))) == 14
+
+
 def test_in_another_process(place):
     """Which has nothing in memory of what the first one did."""
     code = (

@@ -24,6 +24,18 @@ def test_files_and_folders(folder):
         list(image_files([folder / "nowhere"]))
 
 
+def test_in_the_order_of_their_names(tmp_path):
+    """Numbers by their value, folders between files, and what is given in the order that it is given in."""
+    names = ["10.jpg", "2.jpg", "3/1.jpg", "3/b.jpg", "a12/x.png", "a9.png", "B.png"]
+    for name in reversed(names):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    found = [path.relative_to(tmp_path).as_posix() for path in image_files([tmp_path])]
+    assert found == ["2.jpg", "3/1.jpg", "3/b.jpg", "10.jpg", "B.png", "a9.png", "a12/x.png"]
+    given = [tmp_path / "a9.png", tmp_path / "3"]
+    assert list(image_files(given)) == [tmp_path / "a9.png", tmp_path / "3/1.jpg", tmp_path / "3/b.jpg"]
+
+
 def test_examples(folder):
     assert examples(folder) == {"a": [folder / "a/1.jpg", folder / "a/deep/2.PNG"], "b": [folder / "b/3.webp"]}
     with pytest.raises(ValueError, match="must hold a folder of images for each class"):

@@ -12,14 +12,16 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
+from rankshot.files import check_new_folder
 from rankshot.gallery import Embedder, Failure, FewShotClassifier
+from rankshot.gallery.answers import Tally
 from rankshot.gallery.image_files import examples, image_files
 from rankshot.gallery.saved_classifier import is_saved
-from rankshot.terminal import tallying
+from rankshot.terminal import say, tallying
 
 from .messages import complain, report_failures, strongest_told
 from .output import answers_to
-from .parsing import NO_DEFAULT, Files, parsed, typed
+from .parsing import NO_DEFAULT, Device, Files, parsed, typed
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
@@ -31,8 +33,9 @@ class Options:
     """Tell the class of images from a few examples of each, with nothing to train.
 
     Prints a line for every image: its class, how probable it is among these classes, its cosine with the mean of
-    the nearest one, and the example that it is most like. What cannot be read is told, and the rest goes on; the exit
-    code is 1 then.
+    the nearest one, and the example that it is most like; in the order of the images, and of their names within folders.
+    Where most of the images lie in folders named as the classes, it tells at the end, on standard error, how often it was
+    right. What cannot be read is told, and the rest goes on; the exit code is 1 then.
     """
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
@@ -44,6 +47,7 @@ class Options:
     """Network: a run folder, or weights by name, such as efficientnet-lite0 or conv4-omniglot (for handwriting). None: the
     strongest for photographs that is installed."""
     load: Files = ()
+    device: Device = "auto"
     rule: str = "prototype"
     """How to decide: prototype (the nearest class mean), logistic (regression on the examples), ap (the paper's: the
     class whose examples are ranked best), or nearest (the nearest example)."""
@@ -53,6 +57,8 @@ class Options:
     """Of that cosine, instead of looking for one."""
     unknown: str = "none of these"
     """What to answer then."""
+    save: Path | None = None
+    """New folder to save the taught classifier in, with its network: next time, --support FOLDER opens it."""
     format: str = "csv"
     """Of the lines: csv, or json (an object a line)."""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
@@ -68,19 +74,22 @@ def main(arguments: Sequence[str]) -> int:
     for place in options.images:
         if not place.exists():
             raise FileNotFoundError(f"there is no {place}")
+    if options.save is not None:
+        check_savable(options.save, options.support)
     failures: list[Failure] = []
     if is_saved(options.support):
         for name in OF_A_CLASSIFIER:
             if f"--{name}" in typed(arguments):
                 raise ValueError(f"the classifier in {options.support} has its own {name}: leave out --{name}")
-        classifier = FewShotClassifier.from_pretrained(options.support)
+        classifier = FewShotClassifier.from_pretrained(options.support, device=options.device)
         tell_rejection(classifier)
         embedder = classifier.embedder
         if not isinstance(embedder, Embedder):
             raise ValueError(f"the classifier in {options.support} was taught with vectors and has no network for images")
     else:
-        embedder = Embedder(options.model or strongest_told())
+        embedder = Embedder(options.model or strongest_told(), device=options.device)
         classifier, failures = taught(options, embedder)
+    tally = tally_for(classifier)
     out_of_the_way = options.output is not None or not sys.stdout.isatty()
     with answers_to(options.output) as to, tallying("images", beside_output=out_of_the_way) as tell:
         if options.format == "csv":
@@ -91,12 +100,33 @@ def main(arguments: Sequence[str]) -> int:
                 failures += report_failures(part.failures)
                 done += len(part.places)
                 tell(done)
-                rows = answers(classifier, [str(chunk[place]) for place in part.places], part.vectors)
+                rows = list(answers(classifier, [str(chunk[place]) for place in part.places], part.vectors))
+                for row in rows:
+                    tally.add(row["image"], row["label"])
                 if options.format == "csv":
                     to.csv(row.values() for row in rows)
                 else:
                     to.json(rows)
+    if lines := tally.lines():
+        say(*lines, stream=sys.stderr)
+    if options.save is not None:  # last: whatever goes wrong before, the same command can be given again
+        classifier.save_pretrained(options.save)
+        complain(f"the classifier is saved: next time, --support {options.save}")
     return 1 if failures else 0
+
+
+def check_savable(folder: Path, support: Path) -> None:
+    """Before anything is embedded."""
+    if is_saved(support):
+        raise ValueError(f"the classifier in {support} is saved already: leave out --save")
+    check_new_folder(folder)
+
+
+def tally_for(classifier: FewShotClassifier) -> Tally:
+    unknown = None
+    if classifier.rejection_ is not None:
+        unknown = Options.unknown if classifier.unknown is None else str(classifier.unknown)
+    return Tally(map(str, classifier.classes_.tolist()), unknown, classifier.support_names_)
 
 
 def taught(options: Options, embedder: Embedder) -> tuple[FewShotClassifier, list[Failure]]:

@@ -101,7 +101,7 @@ class Show:
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """Picture to write, such as sheet.png."""
     split: str = "train"
-    """Which classes: train, val, test or trainval."""
+    """Which classes: train, val, test, trainval or all."""
     classes: int = 12
     """How many rows."""
     images: int = 12

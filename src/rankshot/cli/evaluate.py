@@ -26,7 +26,8 @@ from .parsing import NO_DEFAULT, Files, parsed
 class Options:
     """Measure runs on classes they have never seen: K-shot N-way classification, and retrieval.
 
-    Prints a table, and writes RUN/report.html with curves and pictures, and RUN/evaluation.json.
+    Prints a table, and writes RUN/report.html with curves and pictures, and RUN/evaluation.json. Of other data than a run
+    was trained on, or another split than test, these are report-DATA-SPLIT.html and evaluation-DATA-SPLIT.json.
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
@@ -40,7 +41,8 @@ class Options:
     rotations: bool | None = None
     """Count every class four times, turned. None: as in training."""
     split: str = "test"
-    """Which of its classes: test, val, or those of training, train and trainval."""
+    """Which of its classes: test, val, those of training, train and trainval, or all, for networks that have learned from
+    none of them."""
     root: str | None = None
     """Folder of all prepared data. None: as in training."""
     ways: tuple[int, ...] | None = None
@@ -84,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     say(*report.text_table(columns).split("\n"))  # first: what cannot be written is not lost
     for column in columns:
         report.record(column, protocol)
-    path = report.place_of_report(runs[0]) / "report.html"
+    path = report.report_path(runs[0], protocol.data, protocol.split, protocol.root)
     report.write_report(path, columns, protocol)
     say("", f"{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")
     return 0

@@ -18,11 +18,11 @@ from rankshot.gallery.image_files import image_files
 from rankshot.gallery.rescuing import rescue
 from rankshot.terminal import say, tallying
 
+from .gallery_upkeep import Duplicates, List, Rebuild
 from .messages import complain, metadata_of, report_failures, strongest_told
-from .parsing import NO_DEFAULT, Files, parsed_one_of
+from .parsing import NO_DEFAULT, Device, Files, Where, parsed_one_of
 
 AT_ONCE = 1024
-Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Add:
     """Network: a run folder, or weights by name, such as efficientnet-lite0. None: the gallery's own; for a new one, the
     strongest for photographs that is installed."""
     load: Files = ()
+    device: Device = "auto"
     metadata: Annotated[tuple[str, ...], NO_DEFAULT] = ()
     """Of all these images, as NAME=VALUE each."""
 
@@ -45,7 +46,7 @@ class Add:
             raise ValueError("give images, or folders of them")
         notes = metadata_of(self.metadata) or None
         added = changed = known = unknown = failed = 0
-        with opened(self.gallery, self.model) as gallery, tallying("images added") as tell:
+        with opened(self.gallery, self.model, self.device) as gallery, tallying("images added") as tell:
             files = image_files(self.images)
             while chunk := list(islice(files, AT_ONCE)):
                 done = gallery.add_files(chunk, notes)
@@ -120,7 +121,15 @@ class Rescue:
         return 1 if lost else 0
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {"add": Add, "info": Info, "delete": Delete, "rescue": Rescue}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "add": Add,
+    "info": Info,
+    "list": List,
+    "duplicates": Duplicates,
+    "delete": Delete,
+    "rebuild": Rebuild,
+    "rescue": Rescue,
+}
 
 
 def as_it_is_kept(gallery: Gallery, given: str) -> str:
@@ -132,11 +141,11 @@ def as_it_is_kept(gallery: Gallery, given: str) -> str:
     return given
 
 
-def opened(uri: str, model: str | None) -> Gallery:
+def opened(uri: str, model: str | None, device: str) -> Gallery:
     try:
-        return Gallery.open(uri, model)
+        return Gallery.open(uri, model, device=device)
     except FileNotFoundError:  # there is none; a folder that holds something else is refused by who makes one
-        return Gallery(uri, model or strongest_told())
+        return Gallery(uri, model or strongest_told(), device=device)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, TypeVar, Union, get_args
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args
 
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
@@ -23,6 +23,10 @@ Files = Annotated[
         help="Python files of your own, run first: they register networks, losses and more (docs/extending.md).",
         help_behavior_hint="",
     ),
+]
+Where = Annotated[str, tyro.conf.Positional, tyro.conf.arg(help="Folder, NAME.db or http://host:19530/NAME.")]
+Device = Annotated[
+    Literal["auto", "cpu", "cuda"], tyro.conf.arg(help="Where the network computes. auto: on a GPU where there is one.")
 ]
 RULES = ConstructorRegistry()
 

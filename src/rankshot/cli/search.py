@@ -17,7 +17,7 @@ from rankshot.gallery.store import Hit
 from rankshot.terminal import json_line, say
 
 from .messages import metadata_of
-from .parsing import NO_DEFAULT, Files, parsed
+from .parsing import NO_DEFAULT, Device, Files, parsed
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Options:
     model: str | None = None
     """The network that the gallery was made with, where it has moved."""
     load: Files = ()
+    device: Device = "auto"
     sheet: Path | None = None
     """Picture to write: the queries and what was found, such as out.png."""
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -43,7 +44,7 @@ class Options:
 
 def main(arguments: Sequence[str]) -> int:
     options = parsed(Options, arguments, "search")
-    with Gallery.open(options.gallery, options.model) as gallery:
+    with Gallery.open(options.gallery, options.model, device=options.device) as gallery:
         hits = gallery.search(list(options.queries), options.k, metadata_of(options.where) or None)
     if hits:
         say(*(json_line(hit._asdict(), sys.stdout.encoding) if options.json else row(hit) for hit in hits))

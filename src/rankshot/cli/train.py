@@ -18,7 +18,7 @@ from rankshot.training import TrainConfig, train
 from rankshot.training.assembly import check_apart
 from rankshot.training.fitting import fitted, has_classes_to_measure, network_of, resumed, start_of
 from rankshot.training.keep_memory import keep_freed_memory
-from rankshot.training.run_folder import is_run
+from rankshot.training.run_folder import RunStatus, is_run
 from rankshot.training.stopping import Interrupted
 
 from .parsing import parsed_as, peeked
@@ -55,6 +55,8 @@ def main(arguments: Sequence[str]) -> int:
     say(f"{folder}: update {status.update}, {status.seconds:.0f} s of training")
     if begins:
         before_and_after(folder)
+        if advice := advice_where_nothing_is_better(config, status):
+            say(advice)
     if has_classes_to_measure(config, "test"):
         say(f"next: rankshot evaluate {shlex.join([str(folder), *loads])}")
     return 0
@@ -102,6 +104,18 @@ def before_and_after(folder: Path) -> None:
     say(*report.text_table([before, report.measure(folder, protocol, "after")]).split("\n"))
     turned = ", turned ones among them" if protocol.rotations else ""
     say(f"{len(protocol.images.classes)} {protocol.split} classes of {protocol.data}{turned}, {EPISODES} episodes a task")
+
+
+def advice_where_nothing_is_better(config: TrainConfig, status: RunStatus) -> str | None:
+    """What to change, where the weights that it began with are the ones that are kept."""
+    if status.update == 0 or status.best < 0 or status.best_update > 0:
+        return None
+    kept = f"no update was better on the validation classes than {config.network.init}, and these weights are kept"
+    if status.best >= 1:
+        return f"{kept}: they make no mistake there, and more validation classes would tell more"
+    rate = config.first_learning_rate
+    augment = "" if config.data.augment else ", --augment flip crop for photographs"
+    return f"{kept}. What may help: --learning-rate {rate / 10:g} in place of {rate:g}, more classes{augment}"
 
 
 def new_folder(config: TrainConfig) -> Path:

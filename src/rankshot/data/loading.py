@@ -83,7 +83,7 @@ def preprocess_of(name: str, root: str | Path | None = None) -> Preprocess:
 
 
 def load(name: str, split: str = "train", root: str | Path | None = None) -> ImageSet:
-    """The images of one split ("train", "val", "test", "trainval"), memory-mapped.
+    """The images of one split ("train", "val", "test", "trainval", or "all"), memory-mapped.
 
     name   one of NAMES, or the path of a folder, zip, tar or csv with images of one's own (see `data.folder`)
     root   the folder of all prepared data (see `cache.root_of`)

@@ -27,7 +27,7 @@ from .listing import SPLITS
 
 FORMAT = 1
 IMAGES, MANIFEST, STAMP = "images.bin", "manifest.json", "checked.json"
-PARTS = {"train": ("train",), "val": ("val",), "test": ("test",), "trainval": ("train", "val")}
+PARTS = {"train": ("train",), "val": ("val",), "test": ("test",), "trainval": ("train", "val"), "all": SPLITS}
 
 
 class ClassEntry(TypedDict):

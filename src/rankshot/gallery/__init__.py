@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from .embedder import Embedder
-from .gallery import Duplicate, Gallery
+from .gallery import Duplicate, Gallery, Item
 from .pictures import Failure, Unreadable
+from .rebuilding import Rebuilt, rebuild
 from .store import Damaged, Hit, register
 
 if TYPE_CHECKING:
@@ -18,8 +19,11 @@ __all__ = [
     "FewShotClassifier",
     "Gallery",
     "Hit",
+    "Item",
     "Neighbour",
+    "Rebuilt",
     "Unreadable",
+    "rebuild",
     "register",
 ]
 

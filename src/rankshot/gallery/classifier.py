@@ -139,14 +139,17 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return save(Saved(settings, self._embedder(), taught.support, labels, taught.names), folder)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, network: nn.Module | None = None) -> FewShotClassifier:
+    def from_pretrained(
+        cls, folder: str | Path, network: nn.Module | None = None, *, device: str = "auto"
+    ) -> FewShotClassifier:
         """What `save_pretrained` has written: it answers as the one that was saved, and can learn more.
 
         Args:
             folder: that it was saved in.
             network: a network of one's own, which the weights in the folder are for. One that is registered is not needed.
+            device: where its network computes, as of an `Embedder`.
         """
-        saved = opened(folder, network)
+        saved = opened(folder, network, device)
         classifier = cls(saved.embedder, **saved.settings)
         classifier._check_settings()
         classifier.n_features_in_ = saved.vectors.shape[1]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from rankshot.fewshot.answerer import Answerer, embed
+from rankshot.hardware import device_for
 from rankshot.models.export import export
 from rankshot.models.folder_files import CARD, CLASSES, EVALUATION, ONE_SHOT, WEIGHTS
 from rankshot.models.network import NETWORKS, embedder_in, wrap
@@ -29,6 +32,7 @@ from .pictures import Failure, Unreadable, decoded
 
 PIXELS_AT_ONCE = 2**19
 MOST_BYTES_A_LAYER = 2**28  # of one image
+GPU_TURN = threading.Lock()
 Vectors = NDArray[np.float32]
 
 
@@ -54,12 +58,29 @@ def check_memory(network: nn.Module, preprocess: Preprocess, name: str) -> None:
         raise ValueError(f"{name} wants images that are too large: {takes}, {MOST_BYTES_A_LAYER / 2**20:.0f} are the most")
 
 
+@contextmanager
+def _as_precisely_as_a_cpu(device: torch.device) -> Iterator[None]:
+    """Without the shorter numbers that torch multiplies by in convolutions on a GPU: vectors of one gallery may come from
+    either. A setting of the whole process, and so for one thread at a time."""
+    if device.type != "cuda":
+        yield
+        return
+    now = torch.backends.cudnn
+    with (
+        GPU_TURN,
+        now.flags(enabled=now.enabled, benchmark=now.benchmark, deterministic=now.deterministic, allow_tf32=False),
+    ):
+        yield
+
+
 class Embedder:
     """An embedding network for images from anywhere.
 
     model   a run folder, the name of weights that come with the package, or any `nn.Module` that takes float images
             (B, C, H, W) from 0 to 1 and gives (B, D)
     preprocess   how pictures are made ready for it; a run folder knows
+    device  where it computes: "cpu", "cuda", or "auto", which is a GPU where there is one; a module stays where it is by
+            "auto", and is moved by the others. Vectors are on the CPU in any case, and what is saved is the same
     """
 
     def __init__(
@@ -68,7 +89,9 @@ class Embedder:
         preprocess: Preprocess | None = None,
         *,
         name: str | None = None,
+        device: str = "auto",
     ) -> None:
+        place = device_for(device)
         known: Preprocess | None = None
         description: Mapping[str, Any] = {}
         self.folder: Path | None = None
@@ -89,6 +112,8 @@ class Embedder:
             raise ValueError(
                 f"{self.name} does not tell what pictures it wants: give Embedder(…, Preprocess(channels, height, width))"
             )
+        if self.folder is not None or device != "auto":
+            network = network.to(place)
         self.network, self.preprocess = network.eval(), preprocess
         check_memory(network, self.preprocess, self.name)
         if self.folder is not None and preprocess == known:  # of pictures that are made ready otherwise, they say nothing
@@ -141,19 +166,29 @@ class Embedder:
         )
 
     @property
+    def device(self) -> torch.device:
+        """Where the network computes."""
+        return self._like().device
+
+    @property
     def about(self) -> dict[str, Any]:
         """By which its vectors are known again."""
         return {"name": self.name, "fingerprint": self.fingerprint}
 
     def _vectors(self, pixels: NDArray[np.uint8]) -> Vectors:
-        like = next((parameter for parameter in self.network.parameters() if parameter.is_floating_point()), torch.zeros(0))
-        embeddings = unit_vectors(embed(self.network, torch.from_numpy(pixels).to(like) / 255))
+        like = self._like()
+        with _as_precisely_as_a_cpu(like.device):
+            embeddings = unit_vectors(embed(self.network, torch.from_numpy(pixels).to(like) / 255))
         if embeddings.dim() != 2:
             raise ValueError(f"{self.name} must give (B, D) embeddings, got shape {tuple(embeddings.shape)}")
         vectors: Vectors = embeddings.float().cpu().numpy()
         if not np.isfinite(vectors).all():
             raise ValueError(f"{self.name} gives embeddings that are not finite")
         return vectors
+
+    def _like(self) -> torch.Tensor:
+        """Of the precision of its weights, where they are."""
+        return next((each for each in self.network.parameters() if each.is_floating_point()), torch.zeros(0))
 
     def _fingerprint(self, description: Mapping[str, Any]) -> str:
         """Of everything that its vectors depend on: what it is, its weights, and how images are made ready."""

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rankshot.files import whole_folder
+from rankshot.files import check_new_folder, whole_folder
+from rankshot.hardware import device_for
 from rankshot.registry import Part
 from rankshot.schema import Length, checked
 from rankshot.vectors import unit_vectors
@@ -27,7 +28,7 @@ from .local import LocalStore
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure
 from .sources import has_changed, id_of, source_of
-from .store import SCHEMES, STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, encoded
+from .store import SCHEMES, STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, check_ids, encoded
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
 
@@ -43,6 +44,13 @@ class About(TypedDict):
     """What a gallery tells about itself."""
 
     embedder: Seen
+
+
+class Item(NamedTuple):
+    """An image of a gallery."""
+
+    id: str
+    metadata: dict[str, Any]
 
 
 class Duplicate(NamedTuple):
@@ -85,6 +93,7 @@ class Gallery:
     embedder  what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`;
               None: everything is given as vectors
     dimensions  of the vectors, where there is no embedder
+    device    where the network computes, of an embedder that is a folder or a name: see `Embedder`
 
     >>> gallery = Gallery(dimensions=2)
     >>> gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"]).ids
@@ -99,8 +108,9 @@ class Gallery:
         embedder: str | Path | Embedder | None = None,
         *,
         dimensions: int | None = None,
+        device: str = "auto",
     ) -> None:
-        made = _made(embedder)
+        made = _made(embedder, device)
         if made is None and (not isinstance(dimensions, int) or dimensions < 1):
             raise ValueError(f"without an embedder a gallery needs the dimensions of its vectors, got {dimensions!r}")
         folder: str | Path
@@ -111,27 +121,30 @@ class Gallery:
             folder = path
         about = VECTORS_ALONE if made is None else made.about
         width = made.dimensions if made is not None else int(dimensions or 0)
-        self._begin(_created(str(folder), width, {"embedder": about}), made)
+        self._begin(_created(str(folder), width, {"embedder": about}), made, device)
 
     @classmethod
-    def open(cls, uri: str | Path, embedder: str | Path | Embedder | None = None) -> Gallery:
+    def open(cls, uri: str | Path, embedder: str | Path | Embedder | None = None, *, device: str = "auto") -> Gallery:
         """One that is there. The network that it was made with is loaded by its name when it is first needed.
 
         embedder  that network, where it has moved; another one is refused
+        device    where it computes: see `Embedder`
         """
+        device_for(device)  # complains now, and not at the first search
         gallery = cls.__new__(cls)
-        gallery._begin(_opened(str(uri)), None)
+        gallery._begin(_opened(str(uri)), None, device)
         try:
             checked(gallery.store.about, About, str(uri))
         except ValueError as error:
             gallery.close()
             raise Damaged(f"{error}: a gallery tells which network it was made with") from None
-        if (made := _made(embedder)) is not None:
+        if (made := _made(embedder, device)) is not None:
             gallery._embedder = gallery._the_same(made)
         return gallery
 
-    def _begin(self, store: Store, embedder: Embedder | None) -> None:
+    def _begin(self, store: Store, embedder: Embedder | None, device: str) -> None:
         self.store = store
+        self._device = device
         self._embedder = embedder
 
     def __len__(self) -> int:
@@ -149,11 +162,19 @@ class Gallery:
     def close(self) -> None:
         self.store.close()
 
-    def add(self, images: Any, ids: Sequence[str] | None = None, metadata: Sequence[Metadata] | None = None) -> Added:
+    def add(
+        self,
+        images: Any,
+        ids: Sequence[str] | None = None,
+        metadata: Sequence[Metadata] | None = None,
+        *,
+        replace: bool = False,
+    ) -> Added:
         """Images, or vectors (n, D). Those that cannot be read are told, and the others are added.
 
         ids       one each; None: the path, or the next number that is free
-        metadata  one dictionary each, of what JSON can hold
+        metadata  one dictionary each, of what JSON can hold; None: none, and what is replaced keeps its own
+        replace   ids that are there already get these images and metadata instead; else they are an error
         """
         images = _listed(images)
         for what, given in (("ids", ids), ("metadata", metadata)):
@@ -161,7 +182,11 @@ class Gallery:
                 raise ValueError(f"there must be as many {what} as images, {len(images)}, got {len(given)}")
         notes = [dict(note) for note in metadata] if metadata is not None else [{} for _ in range(len(images))]
         names = list(ids) if ids is not None else [id_of(image) for image in images]
-        return self._added(images, names, notes)
+        if replace and metadata is None:
+            check_ids(names)
+            known = self.store.sources([name for name in names if name is not None])
+            notes = [self.store.metadata(name) if name is not None and name in known else {} for name in names]
+        return self._added(images, names, notes, replace=replace)
 
     def add_files(self, paths: Iterable[str | Path], metadata: Metadata | None = None) -> AddedFiles:
         """Files that are not there yet, and anew those that have changed since they were added; ids are their paths.
@@ -194,6 +219,14 @@ class Gallery:
             sources = [sources[index] for index in indices]
         chosen, chosen_notes = [ids[index] for index in indices], [notes[index] for index in indices]
         return Added(self.store.add(vectors, chosen, chosen_notes, sources, replace=replace), failures)
+
+    def items(self, where: Filter | Mapping[str, Any] | None = None) -> Iterator[Item]:
+        """Everything that is there, by id and metadata; `where` as in `search`."""
+        lets_through = _filter(where)
+        for ids, _, metadata, _ in self.store.chunks():
+            for id, note in zip(ids, metadata, strict=True):
+                if lets_through is None or lets_through(note):
+                    yield Item(id, note)
 
     def delete(self, ids: str | Sequence[str]) -> None:
         """All of them or, where one is unknown, none."""
@@ -230,7 +263,7 @@ class Gallery:
 
     def save(self, path: str | Path) -> None:
         """A copy, in a new place of any kind, as it is now: a folder is there whole or not at all."""
-        if _own_store(str(path)) or is_milvus(str(path)):
+        if not is_folder(str(path)):
             self._copy_into(_created(str(path), self.store.dimensions, self.store.about))
             return
         with whole_folder(folder_in(str(path))) as new_folder:
@@ -253,7 +286,7 @@ class Gallery:
             if name is None:
                 raise ValueError("this gallery holds vectors that were made elsewhere: give vectors, not images")
             try:
-                self._embedder = self._the_same(Embedder(name))
+                self._embedder = self._the_same(Embedder(name, device=self._device))
             except FileNotFoundError as error:
                 raise FileNotFoundError(
                     f"{error}: this gallery was made with {name}; where it has moved, open with it"
@@ -317,8 +350,8 @@ class Gallery:
                 yield ids[start : start + 1024], vectors[start : start + 1024]
 
 
-def _made(embedder: str | Path | Embedder | None) -> Embedder | None:
-    return embedder if embedder is None or isinstance(embedder, Embedder) else Embedder(embedder)
+def _made(embedder: str | Path | Embedder | None, device: str) -> Embedder | None:
+    return embedder if embedder is None or isinstance(embedder, Embedder) else Embedder(embedder, device=device)
 
 
 def _listed(images: Any) -> Any:
@@ -352,6 +385,23 @@ def _opened(uri: str) -> Store:
         return MilvusStore(uri)
     kind = FaissStore if is_faiss(uri) else LocalStore
     return kind(in_todays_format(folder_in(uri)))
+
+
+def is_folder(uri: str) -> bool:
+    """Whether it is kept in a folder, by rankshot itself."""
+    return not _own_store(uri) and not is_milvus(uri)
+
+
+def check_new(uri: str) -> None:
+    """Complain now about a place that a new gallery cannot be made in."""
+    if is_folder(uri):
+        check_new_folder(folder_in(uri))
+        return
+    try:
+        _opened(uri).close()
+    except FileNotFoundError:
+        return
+    raise FileExistsError(f"{uri} exists already: name a new place")
 
 
 def _own_store(uri: str) -> Part | None:

@@ -1,7 +1,7 @@
 """A gallery in a folder: searched exactly; durable, checked, and shared by threads and processes.
 
 gallery.sqlite   ids, metadata, which rows of vectors count, checksums (see `database` and `transaction`)
-vectors.f32      the vectors, mapped into memory (see `segment` and `views`)
+vectors.f32      the vectors, mapped into memory (see `segment` and `views`); vectors-….f32 where the gallery was rebuilt
 
 A change is a transaction: its vectors are on the disk before it is committed. A search is one too, a reading one: it sees
 the moment at which it began, and is never in the way of who writes.
@@ -10,26 +10,30 @@ the moment at which it began, and is never in the way of who writes.
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.files import locked
+from rankshot.files import locked, wait_for_folder
 from rankshot.schema import Between, checked, parsed
 
 from .database import DATABASE, Database, create
 from .nearest import Found, nearest
-from .segment import Segment
+from .segment import REBUILT, SEGMENT, Segment
 from .store import Chunk, Damaged, Filter, Hit, Metadata, Source, UnknownId, Vectors, check_ids, decoded, encoded
 from .transaction import RESCUE, Item, Transaction
 from .views import View, Views
 
-ROWS_AT_ONCE = 2**17
+ROWS_AT_ONCE = 2**14
+VECTORS = (
+    "vectors"  # in what the database tells the gallery is about: the name of their file, where it is not the usual one
+)
 Dimensions = Annotated[int, Between(1, 2**16)]
 
 
@@ -41,11 +45,18 @@ class LocalStore:
         if not (folder / DATABASE).is_file():
             raise FileNotFoundError(f"{folder} is no gallery: there is no {DATABASE} in it")
         self._database = Database(folder)
+        self._described: str | None = None
         with self._reading() as tables:
             about, dimensions = tables.one("SELECT about, dimensions FROM state")
         where = f"{folder / DATABASE}"
         self.about: dict[str, Any] = parsed(about, dict[str, Any], where)
+        self._vectors_name: str = self.about.pop(VECTORS, SEGMENT)
+        if self._vectors_name != SEGMENT and not (
+            isinstance(self._vectors_name, str) and REBUILT.fullmatch(self._vectors_name)
+        ):
+            raise Damaged(f"{where} is damaged: its vectors cannot be in {str(self._vectors_name)[:60]!r}")
         self.dimensions: int = checked(dimensions, Dimensions, f"{where}: dimensions")
+        self._described = about
         self._forget()
         self._may_add = False  # until its counts were compared
 
@@ -127,6 +138,50 @@ class LocalStore:
             tables.drop(list(known.values()), change + 1)
             tables.set_state(change + 1, rows)
 
+    @property
+    def change(self) -> int:
+        """Number of the last change: another one means that something was added or deleted."""
+        with self._reading() as tables:
+            return tables.state()[0]
+
+    def become(self, new: LocalStore, since: int) -> None:
+        """All of another gallery, which nothing was ever deleted from, in place of what is here: in one transaction.
+
+        The other one is used up. Who has this one open is told to open it again. Only one process may be at this.
+
+        since   the last change that the other one knows of; if there were more, nothing is replaced
+        """
+        name = f"vectors-{secrets.token_hex(4)}.f32"
+        try:
+            with self._writing() as tables, new._reading() as theirs:
+                change, _ = tables.state()
+                if change != since:
+                    raise ValueError(f"{self.folder} was changed by somebody else meanwhile: nothing was replaced")
+                _, rows = theirs.state()
+                tables.clear()
+                for start in range(0, rows, ROWS_AT_ONCE):
+                    items = list(theirs.items(range(start, min(rows, start + ROWS_AT_ONCE))))
+                    sources = [theirs.source(item.source) for item in items]
+                    tables.insert([item.id for item in items], [item.metadata for item in items], sources, start)
+                tables.insert_blocks(theirs.blocks())
+                tables.set_about(json.dumps({**new.about, VECTORS: name}), new.dimensions)
+                tables.set_state(change + 1, rows)
+                if rows:
+                    new._segment.path.rename(self.folder.absolute() / name)  # before it counts
+                wait_for_folder(self.folder)
+        finally:
+            with suppress(OSError, ValueError):  # what does not count: the old file, or the new one, or one of a crash
+                counts = self._vectors_file()
+                for path in self.folder.iterdir():
+                    if path.name != counts and (path.name == SEGMENT or REBUILT.fullmatch(path.name)):
+                        path.unlink()
+
+    def _vectors_file(self) -> str:
+        """The name of the file that counts now."""
+        with self._database.reading() as connection:
+            (about,) = Transaction(connection, self.folder).one("SELECT about FROM state")
+        return str(parsed(about, dict[str, Any], str(self.folder)).get(VECTORS, SEGMENT))
+
     def search(self, queries: Vectors, k: int, where: Filter | None = None, *, exactly: bool = False) -> list[list[Hit]]:
         asked = np.ascontiguousarray(queries, np.float32)
         with self._reading() as tables:
@@ -188,18 +243,24 @@ class LocalStore:
         ]
 
     def _forget(self) -> None:
-        self._segment = Segment(self.folder, self.dimensions)
+        self._segment = Segment(self.folder, self.dimensions, self._vectors_name)
         self._views = Views(self.folder, self._segment)
 
     @contextmanager
     def _reading(self) -> Iterator[Transaction]:
         with self._database.reading() as connection:
-            yield Transaction(connection, self.folder)
+            yield self._checked(Transaction(connection, self.folder))
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:
         with self._database.writing() as connection:
-            yield Transaction(connection, self.folder)
+            yield self._checked(Transaction(connection, self.folder))
+
+    def _checked(self, tables: Transaction) -> Transaction:
+        """Another network's vectors may be here by now, and in another file."""
+        if self._described is not None and tables.one("SELECT about FROM state") != (self._described,):
+            raise ValueError(f"{self.folder} was rebuilt since it was opened: open it again")
+        return tables
 
 
 def _chunk(tables: Transaction, vectors: Vectors, items: Sequence[Item]) -> Chunk:

@@ -93,8 +93,8 @@ def is_saved(folder: Path) -> bool:
     return (folder / CLASSIFIER).is_file()
 
 
-def opened(folder: str | Path, network: nn.Module | None = None) -> Saved:
-    """What `save` has written; with `network`, one of one's own that its weights are for."""
+def opened(folder: str | Path, network: nn.Module | None = None, device: str = "auto") -> Saved:
+    """What `save` has written; with `network`, one of one's own that its weights are for; see `Embedder` for `device`."""
     path = Path(folder)
     if not is_saved(path):
         raise FileNotFoundError(f"{path} holds no classifier: there is no {CLASSIFIER} in it")
@@ -110,7 +110,8 @@ def opened(folder: str | Path, network: nn.Module | None = None) -> Saved:
     check_no_link(path / NETWORK)
     embedder = None
     if fingerprint is not None:
-        embedder = Embedder(path / NETWORK if network is None else from_pretrained(path / NETWORK, network))
+        made = path / NETWORK if network is None else from_pretrained(path / NETWORK, network)
+        embedder = Embedder(made, device=device)
     if embedder is not None and embedder.fingerprint != fingerprint:
         raise ValueError(f"{path / NETWORK} is not the network that the examples were seen by")
     return Saved(settings, embedder, vectors, labels, description["names"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import zlib
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from rankshot.files import BINARY, NO_LINK, check_own, check_plain, named, opene
 from .store import Damaged, Vectors
 
 SEGMENT = "vectors.f32"
+REBUILT = re.compile(r"vectors-[0-9a-f]{8}\.f32")  # what it is called in a gallery that was rebuilt
 ROWS_OF_A_BLOCK = 4096  # which has a checksum of its own: so much is lost with one wrong byte
 Block = tuple[int, int, int]  # first row, rows, checksum
 
@@ -26,8 +28,8 @@ Block = tuple[int, int, int]  # first row, rows, checksum
 class Segment:
     """Rows of `dimensions` numbers each in a folder."""
 
-    def __init__(self, folder: Path, dimensions: int) -> None:
-        self.path = folder.absolute() / SEGMENT
+    def __init__(self, folder: Path, dimensions: int, name: str = SEGMENT) -> None:
+        self.path = folder.absolute() / name
         self.width = 4 * dimensions
         self.dimensions = dimensions
         self._mapped: Vectors = np.zeros((0, dimensions), np.float32)

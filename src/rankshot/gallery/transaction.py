@@ -153,6 +153,14 @@ class Transaction:
         self._connection.executemany("DELETE FROM items WHERE row = ?", ((row,) for row in rows))
         self._connection.executemany("INSERT INTO deleted VALUES (?, ?)", ((row, change) for row in rows))
 
+    def clear(self) -> None:
+        """Nothing is there any more, and nothing was."""
+        for table in ("items", "deleted", "blocks"):
+            self._connection.execute(f"DELETE FROM {table}")
+
+    def set_about(self, about: str, dimensions: int) -> None:
+        self._connection.execute("UPDATE state SET about = ?, dimensions = ?", (about, dimensions))
+
     def set_state(self, change: int, rows: int) -> None:
         self._connection.execute("UPDATE state SET change = ?, rows = ?", (change, rows))
 

@@ -1,5 +1,7 @@
 """What the files in the folder of a network are called."""
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-# What may lie beside: the classes it has learned from, what was measured, thresholds at one example, the model card.
-CLASSES, EVALUATION, ONE_SHOT, CARD = "classes.json", "evaluation.json", "one_shot.json", "README.md"
+# What may lie beside: the classes it has learned from, what was measured, as JSON and as a page, thresholds at one example,
+# the model card.
+CLASSES, EVALUATION, REPORT = "classes.json", "evaluation.json", "report.html"
+ONE_SHOT, CARD = "one_shot.json", "README.md"

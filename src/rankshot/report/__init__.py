@@ -6,23 +6,24 @@ from .measured import (
     measure,
     measure_untrained,
     names_of,
-    place_of_report,
     protocol_for,
     record,
     unseen_protocol,
 )
 from .page import write_report
+from .places import evaluation_path, report_path
 from .table import text_table
 
 __all__ = [
     "Measured",
     "Protocol",
+    "evaluation_path",
     "measure",
     "measure_untrained",
     "names_of",
-    "place_of_report",
     "protocol_for",
     "record",
+    "report_path",
     "text_table",
     "unseen_protocol",
     "write_report",

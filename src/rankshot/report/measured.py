@@ -15,15 +15,15 @@ from torch import nn
 
 from rankshot.data import ImageSet
 from rankshot.data import load as load_images
-from rankshot.data.loading import is_name, source_of
+from rankshot.data.loading import is_name
 from rankshot.fewshot import Answerer, HasRule, Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_batch_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.fewshot.rules import check_rule
 from rankshot.files import write_whole
-from rankshot.hardware import commit, hardware
+from rankshot.hardware import commit, device_for, hardware
 from rankshot.models import from_pretrained
-from rankshot.models.folder_files import CONFIG, EVALUATION, WEIGHTS
+from rankshot.models.folder_files import CONFIG, WEIGHTS
 from rankshot.models.network import embedder_in
 from rankshot.models.pretrained import described_in, preprocess_in
 from rankshot.models.shipped import has_name, or_shipped
@@ -35,8 +35,9 @@ from rankshot.training.assembly import GIVEN, Objects, network_and_method
 from rankshot.training.card import write_card
 from rankshot.training.fitting import has_classes_to_measure
 from rankshot.training.run_folder import START, classes_of, is_run, read_metrics
-from rankshot.training.sections import DataConfig
 from rankshot.version import __version__
+
+from .places import evaluation_path, is_its_own, of_one_data_set
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ class Protocol:
     """How to measure: the images of which split of what, which tasks, how many episodes, which batch statistics.
 
     rule   how embedding networks classify. None: each in its usual way (`rule_for`)
+    root   of the prepared data
     """
 
     data: str
@@ -59,6 +61,7 @@ class Protocol:
     seed: int
     batch_norm: str
     rule: str | None = None
+    root: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,14 +116,17 @@ def protocol_for(
         root=root or configs[0].data.root,
     )
     images = load_images(chosen.name, split, chosen.root)
-    if split in ("val", "test"):
+    if split in ("val", "test", "all"):
         held_out = set(images.classes)
         for folder, config in zip(folders, configs, strict=True):
-            if config.data.name != chosen.name and not of_one_folder(config.data, chosen):
+            if not of_one_data_set(config.data, chosen):
                 continue
             if config.data.split == "trainval" and split == "val":
                 raise ValueError(f"{folder} has learned from the validation classes: measure it on split 'test'")
-            if seen := held_out.intersection(classes_of(folder) or ()):
+            learned = classes_of(folder)
+            if learned is None and split == "all":  # it does not tell which, but they are among these
+                learned = list(load_images(chosen.name, config.data.split, chosen.root).classes)
+            if seen := held_out.intersection(learned or ()):
                 raise ValueError(
                     f"{folder}, or what it began with, has learned from {min(seen)!r}: one of {len(seen)} classes that are "
                     f"in split {split!r} of {chosen.name} now"
@@ -131,14 +137,17 @@ def protocol_for(
     if shots is None:
         shots = [shot for shot in SHOTS if shot < images.smallest_class] or SHOTS[:1]
     return Protocol(
-        chosen.name, chosen.rotations, split, images, tasks_for(images, ways, shots), episodes, seed, batch_norm, rule
+        chosen.name,
+        chosen.rotations,
+        split,
+        images,
+        tasks_for(images, ways, shots),
+        episodes,
+        seed,
+        batch_norm,
+        rule,
+        chosen.root,
     )
-
-
-def of_one_folder(one: DataConfig, other: DataConfig) -> bool:
-    """Whether the images are of the same folder of somebody's, perhaps as it was at different times."""
-    sources = [source_of(config.name, config.root) for config in (one, other)]
-    return sources[0] is not None and sources[0] == sources[1]
 
 
 def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
@@ -191,9 +200,10 @@ def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained")
 
 
 def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | None) -> Measured:
-    model = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
+    model = model.to(device_for("auto")).eval()
     p = protocol
-    log.info("measuring %s on the %s classes of %s: %d episodes of each task", name, p.split, p.data, p.episodes)
+    which = "all" if p.split == "all" else f"the {p.split}"
+    log.info("measuring %s on %s classes of %s: %d episodes of each task", name, which, p.data, p.episodes)
     tasks = [task for task in p.tasks if can_answer(model, task)]
     if not tasks:
         raise ValueError(f"{name} can answer none of {', '.join(map(str, p.tasks))}: ask for other ways")
@@ -210,11 +220,12 @@ def rule_for(model: nn.Module, protocol: Protocol) -> str | None:
 
 
 def record(measured: Measured, protocol: Protocol) -> None:
-    """evaluation.json, and into a run's folder a card that tells it."""
+    """What was found as JSON, and of a run's own test classes a card that tells it."""
     if measured.folder is None:
         return
-    folder = place_of_report(measured.folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    where = (measured.folder, protocol.data, protocol.split, protocol.root)
+    path = evaluation_path(*where)
+    path.parent.mkdir(parents=True, exist_ok=True)
     content: dict[str, Any] = {
         "rankshot": __version__,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -231,11 +242,6 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "hardware": hardware(),
         "torch": torch.__version__,
     }
-    write_whole(folder / EVALUATION, json.dumps(content, indent=1) + "\n")
-    if folder == measured.folder:
-        write_card(folder)
-
-
-def place_of_report(folder: Path) -> Path:
-    """A run's own folder; of weights that came with the package, which is not ours to write to, one beside other runs."""
-    return Path("runs") / folder.name if has_name(folder) else folder
+    write_whole(path, json.dumps(content, indent=1) + "\n")
+    if path.parent == measured.folder and is_its_own(*where):
+        write_card(measured.folder)

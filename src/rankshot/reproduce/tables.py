@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from rankshot.schema import read_json
 from rankshot.losses.ranking_loss import PAPER
+from rankshot.schema import read_json
 from rankshot.training import TrainConfig
 
 from .job import NORMS, settings_in, settings_of

@@ -17,6 +17,7 @@ from rankshot import data
 from rankshot.data.augmentation import check_augmentations
 from rankshot.data.loading import own_source
 from rankshot.data.store import NoClasses
+from rankshot.hardware import device_for
 from rankshot.methods import Context, LossMethod, Method, make_method
 from rankshot.models.headed import head_of
 from rankshot.models.network import build, describe, preprocess_for, preprocess_of, trunk_of
@@ -252,10 +253,7 @@ def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> Non
 
 def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:
     """The device, and what the network computes in there."""
-    has_gpu = torch.cuda.is_available()
-    if config.run.device == "cuda" and not has_gpu:
-        raise ValueError("device is 'cuda', but torch finds no CUDA device here: use 'cpu' or 'auto'")
-    device = torch.device("cuda" if has_gpu and config.run.device != "cpu" else "cpu")
+    device = device_for(config.run.device)
     by_itself = "bfloat16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "float32"
     precision: torch.dtype = getattr(torch, by_itself if config.run.precision == "auto" else config.run.precision)
     return device, precision

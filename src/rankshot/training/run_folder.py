@@ -7,7 +7,8 @@ start.safetensors   the weights before the first update, of a run that began wit
 state.safetensors   where training stands: weights, Adam's averages, the update's number
 metrics.jsonl       what was measured, one line a time
 README.md           the model card
-evaluation.json, report.html   written by `rankshot evaluate`
+evaluation.json, report.html   written by `rankshot evaluate`, of its own test classes; evaluation-DATA-SPLIT.json and
+                    report-DATA-SPLIT.html of others
 made.json           written by `rankshot reproduce`: where and by which code the weights were made
 """
 
