@@ -142,7 +142,8 @@ def fitted(picture: Image.Image, preprocess: Preprocess, box: Box | None) -> NDA
 def _middle(size: tuple[int, int], target: tuple[int, int]) -> Box:
     """The largest part of a picture in its middle that has the form of what is wanted."""
     scale = min(size[0] / target[0], size[1] / target[1])
-    width, height = scale * target[0], scale * target[1]
+    # Not past its edges, which Pillow refuses: 29 / 28 * 28 is more than 29.
+    width, height = min(size[0], scale * target[0]), min(size[1], scale * target[1])
     left, top = (size[0] - width) / 2, (size[1] - height) / 2
     return left, top, left + width, top + height
 
