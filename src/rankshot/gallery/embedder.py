@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.models.export import export
@@ -49,9 +50,30 @@ def check_memory(network: nn.Module, preprocess: Preprocess, name: str) -> None:
     """A file may ask for images so large that one of them takes all memory within the network."""
     widest = max([3, *(module.out_channels for module in network.modules() if isinstance(module, nn.Conv2d))])
     size = 4 * widest * preprocess.height * preprocess.width
+    if size > MOST_BYTES_A_LAYER:  # if its widest layer sees every pixel, which of most networks it does not
+        size = _largest_layer(network, preprocess) or size
     if size > MOST_BYTES_A_LAYER:
-        takes = f"{preprocess.height}x{preprocess.width} pixels through {widest} filters take {size / 2**20:,.0f} MiB"
+        takes = f"{preprocess.height}x{preprocess.width} pixels take {size / 2**20:,.0f} MiB in one layer"
         raise ValueError(f"{name} wants images that are too large: {takes}, {MOST_BYTES_A_LAYER / 2**20:.0f} are the most")
+
+
+def _largest_layer(network: nn.Module, preprocess: Preprocess) -> int:
+    """Bytes of its largest convolution for one image, found without computing it; 0 where that cannot be done."""
+    sizes = [0]
+
+    def note(module: nn.Module, inputs: Any, output: Tensor) -> None:
+        sizes.append(4 * output.numel())
+
+    try:
+        shadow = copy.deepcopy(network).to("meta").eval()
+        for module in shadow.modules():
+            if isinstance(module, nn.Conv2d):
+                module.register_forward_hook(note)
+        with torch.no_grad():
+            shadow(torch.zeros(1, *preprocess.shape, device="meta"))
+    except (RuntimeError, ValueError, TypeError):  # of a network of one's own
+        return 0
+    return max(sizes)
 
 
 class Embedder:
