@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rankshot.data.decoding_steps import decoding_steps
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.models.export import export
 from rankshot.models.folder_files import CARD, CLASSES, EVALUATION, ONE_SHOT, WEIGHTS
@@ -145,10 +146,11 @@ class Embedder:
     def export(self, path: str | Path) -> float:
         """As one file for programs without rankshot: NAME.onnx, or NAME.pt2 of `torch.export`.
 
-        It takes float images (B, C, H, W) from 0 to 1, made ready as `preprocess` in it tells, and gives unit vectors.
-        Returns how far these are from the network's own at most, on random images.
+        It takes float images (B, C, H, W) from 0 to 1, made ready as `preprocess` in it tells, and gives unit vectors:
+        examples/onnx_without_rankshot.py reads all of it. Returns how far these are from the network's own at most, on
+        random images.
         """
-        about = {**self.about, "preprocess": self.preprocess.to_json(), "dimensions": self.dimensions}
+        about = {**self.about, "dimensions": self.dimensions, "preprocess": decoding_steps(self.preprocess)}
         return export(self.network, self.preprocess.shape, path, about)
 
     def _is_still_in(self, folder: Path) -> bool:
