@@ -2,7 +2,7 @@
 
 `python -m benchmarks.defaults --jobs 9 --grocery FOLDER` on a GPU writes one json a run below results/defaults. Every
 setting of `RankingLoss` meets every temperature of Smooth-AP with the same network, images, augmentation, rates and seeds.
-The network that a run keeps is measured once more, by other episodes than those it was chosen by. `--table` prints the means.
+The network that a run keeps is measured once more, by other episodes than those it was chosen by. `--table` prints means.
 
 Omniglot, mini-ImageNet and CUB must be prepared (`rankshot data prepare`); grocery is a folder with train, val and test.
 """

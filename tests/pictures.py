@@ -4,7 +4,7 @@ import io
 import os
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw
 
 
 def pixels(seed=0, size=(24, 32), channels=3):
@@ -12,6 +12,19 @@ def pixels(seed=0, size=(24, 32), channels=3):
     random = np.random.default_rng(seed)
     small = Image.fromarray(random.integers(0, 256, (3, 4, 3), dtype=np.uint8))
     return np.asarray(small.resize(size[::-1], Image.Resampling.BICUBIC))
+
+
+def photograph(size, seed=0):
+    """Like a photograph, as Pillow has it: smooth light, things with edges, and noise: every way to resize shows."""
+    random = np.random.default_rng(seed)
+    image = Image.fromarray(pixels(seed, size[::-1]))
+    draw = ImageDraw.Draw(image)
+    for shape in 20 * [draw.ellipse, draw.rectangle]:
+        left, top, width, height = (int(share * side) for share, side in zip(random.random(4), 2 * size, strict=True))
+        colour = tuple(random.integers(0, 256, 3).tolist())
+        shape((left, top, left + width // 4, top + height // 4), fill=colour, outline="black", width=max(1, width // 100))
+    noise = random.normal(0, 12, size[::-1]).astype(np.int16)[..., None]
+    return Image.fromarray((np.asarray(image) + noise).clip(0, 255).astype(np.uint8))
 
 
 def encoded(array, kind="png", **options):

@@ -4,6 +4,7 @@ import re
 import runpy
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,26 @@ def test_own_loop_in_short(capsys):
     names["main"]()
     (seen_before, _), (seen_after, _) = first_and_last(capsys.readouterr().out)
     assert seen_after > seen_before + 0.1
+
+
+@pytest.mark.slow  # other libraries, which take seconds to import
+@pytest.mark.parametrize(
+    ("example", "library"),
+    [
+        ("lightning_loop", "lightning"),
+        ("hugging_face_trainer", "transformers"),
+        ("pytorch_metric_learning_loop", "pytorch_metric_learning"),
+    ],
+)
+def test_in_the_loops_of_other_libraries_it_learns_to_retrieve_what_it_never_saw(tmp_path, example, library):
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+    path = ROOT / "examples" / f"{example}.py"
+    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    ((before, after),) = re.findall(r"mAP on digits never seen: (\S+) before, (\S+) after", done.stdout)
+    assert float(after) > float(before) + 0.03  # of three seeds the least was 0.05, of the small ViT
+    assert not list(tmp_path.iterdir())  # nothing is left behind
 
 
 @pytest.mark.slow

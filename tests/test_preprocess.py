@@ -8,7 +8,7 @@ from pictures import encoded
 from PIL import Image
 
 from rankshot import Preprocess
-from rankshot.data.decoding import decode
+from rankshot.data.decoding import decode, fitted
 from rankshot.schema import checked
 
 WIDE = np.zeros((20, 60, 3), np.uint8)
@@ -30,6 +30,14 @@ def test_crop_shows_the_middle_of_it():
     assert seen("crop").tolist() == [[0, 255, 0]] * 20
     tall = decode(encoded(WIDE.transpose(1, 0, 2)), Preprocess(3, 20, 20, "crop"))
     assert (tall.reshape(3, -1).T == (0, 255, 0)).all()
+
+
+@pytest.mark.parametrize("side", [28, 84, 224, 240])
+def test_crop_stays_within_pictures_of_any_size(side):
+    """29 / 28 * 28 is more than 29, and Pillow refuses a box that is larger than its picture."""
+    for width in range(1, 300):
+        for height in (width, width + 37):
+            assert fitted(Image.new("L", (width, height)), Preprocess(1, side, side, "crop"), None).shape == (1, side, side)
 
 
 @pytest.mark.parametrize(("invert", "background"), [(False, 0), (True, 0)])

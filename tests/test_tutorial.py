@@ -38,3 +38,11 @@ def test_every_block(tmp_path, data_root):
     assert "everything is as it was written" in done.stdout
     assert (tmp_path / "found.png").stat().st_size > 5000
     assert (tmp_path / "answers.csv").read_text().count("\n") == 61
+    (cosine,) = re.findall(r"vectors without rankshot and with it: cosines of (\S+) and more", done.stdout)
+    assert float(cosine) == 1
+
+
+def test_its_lines_without_rankshot_are_those_of_the_example():
+    example = (TUTORIAL.parents[1] / "examples" / "onnx_without_rankshot.py").read_text()
+    functions = example[example.index("def embed(") : example.index("if __name__")].strip()
+    assert f"\n{functions}\n```" in TUTORIAL.read_text()

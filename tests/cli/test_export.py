@@ -15,6 +15,15 @@ def test_a_file(tmp_path, capsys, name):
     assert (tmp_path / name).stat().st_size > 400_000
 
 
+def test_help_tells_what_is_in_the_file(capsys):
+    with pytest.raises(SystemExit):
+        main(["export", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert all(
+        word in told for word in ("NAME.onnx", "rankshot.json", "mean and deviation", "EXIF", "onnx_without_rankshot")
+    )
+
+
 def test_a_folder(tmp_path, capsys):
     assert main(["export", "conv4-cub", str(tmp_path / "mine")]) == 0
     names = {path.name for path in (tmp_path / "mine").iterdir()}

@@ -15,6 +15,8 @@ from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Unreadable
 from rankshot.gallery import embedder as module
 from rankshot.models import Conv4, from_pretrained
+from rankshot.models.efficientnet_lite import preprocess_at
+from rankshot.models.network import build
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors, write_tensors
 
@@ -158,6 +160,16 @@ def test_other_precisions(network, dtype):
     found = Embedder(copy.deepcopy(network).to(dtype), Preprocess(3, 16, 16))(images)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-6 if dtype == torch.float64 else 0.05)
+
+
+def test_images_so_large_that_a_layer_takes_all_memory():
+    with pytest.raises(ValueError, match="too large: 2048x2048 pixels take 1,024 MiB in one layer, 256 are the most"):
+        Embedder(Conv4(3, 64), Preprocess(3, 2048, 2048))
+
+
+def test_a_wide_layer_that_sees_few_places_is_not_too_large():
+    """1,280 filters at 260x260 pixels would be; those of EfficientNet-Lite2 see 9x9 places."""
+    assert Embedder(build({"name": "efficientnet-lite2"}, preprocess_at(260))).dimensions == 1280
 
 
 def test_bad_networks(network, tmp_path):

@@ -21,6 +21,12 @@ class Options:
 
     NAME.onnx and NAME.pt2 (torch.export) take float images (B, C, H, W) from 0 to 1 and give vectors of length 1, whose dot
     products are cosines. Each is read back and compared with the network first.
+
+    In the file is the network with its weights, and with the mean and deviation of its pictures, which it takes off itself;
+    and a JSON text, the property "rankshot" of ONNX, rankshot.json in a .pt2: name, fingerprint, dimensions, and under
+    "preprocess" all that is done to a picture first, as values for programs and as steps for people: channels, size, fit,
+    interpolation, inversion, value range, EXIF orientation, transparency, 16 bits, how large JPEGs are decoded.
+    examples/onnx_without_rankshot.py reads it, with Pillow, numpy and onnxruntime alone.
     """
 
     model: Annotated[str, tyro.conf.Positional]

@@ -59,6 +59,7 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 # threads had 1.4 GB of it (measured). Larger blocks it gives back to the system at once; then it was 0.4 GB.
 Image.core.set_block_size(2**26)  # type: ignore[attr-defined]  # as its variable PILLOW_BLOCK_SIZE does
 
+REDUCING_GAP = 2.0  # large pictures are averaged over whole pixels first, to at least twice the size wanted
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
@@ -66,8 +67,7 @@ def decode(content: bytes, preprocess: Preprocess, box: Box | None = None) -> ND
     """The picture in a file, cut to `box` and made ready: (C, H, W). Waits while other threads have all of the memory."""
     if preprocess.channels not in (1, 3):
         raise ValueError(f"pictures are grey or in colour, 1 or 3 channels: the network wants {preprocess.channels}")
-    # Large JPEGs are decoded at a half, a quarter or an eighth of their size, still twice what is needed.
-    draft = None if box is not None else (2 * preprocess.width, 2 * preprocess.height)
+    draft = None if box is not None else draft_of(preprocess)
     shape = preprocess.shape
     header = look(content, draft)
     what = f"to decode {header.width}x{header.height} pixels of {header.kind}"
@@ -76,6 +76,21 @@ def decode(content: bytes, preprocess: Preprocess, box: Box | None = None) -> ND
             return fitted(_upright(content, header, shape, draft), preprocess, box)
     except OverBudget as error:
         raise Undecodable(str(error)) from None
+
+
+def mode_of(channels: int) -> str:
+    """As Pillow calls it."""
+    return "RGB" if channels == 3 else "L"
+
+
+def draft_of(preprocess: Preprocess) -> tuple[int, int]:
+    """Large JPEGs are decoded at a half, a quarter or an eighth of their size, still twice what is needed."""
+    return 2 * preprocess.width, 2 * preprocess.height
+
+
+def background_of(preprocess: Preprocess) -> int:
+    """What `pad` fills up with, before anything is inverted: the network sees 0 there."""
+    return 255 if preprocess.invert else 0
 
 
 def needed(header: Header, shape: tuple[int, int, int]) -> int:
@@ -92,7 +107,7 @@ def needed(header: Header, shape: tuple[int, int, int]) -> int:
 
 def _upright(content: bytes, header: Header, shape: tuple[int, int, int], draft: tuple[int, int] | None) -> Image.Image:
     """All of the picture, in the mode of the result."""
-    mode = "RGB" if shape[0] == 3 else "L"
+    mode = mode_of(shape[0])
     try:
         image = Image.open(io.BytesIO(content), formats=(header.kind,))
         if sorted(image.size) != sorted((header.width, header.height)):
@@ -129,11 +144,11 @@ def fitted(picture: Image.Image, preprocess: Preprocess, box: Box | None) -> NDA
         picture = picture.crop(_inside(box, picture.size))
     size, resampling = (preprocess.width, preprocess.height), Image.Resampling[preprocess.interpolation.upper()]
     if preprocess.fit == "crop":
-        small = picture.resize(size, resampling, box=_middle(picture.size, size), reducing_gap=2.0)
+        small = picture.resize(size, resampling, box=_middle(picture.size, size), reducing_gap=REDUCING_GAP)
     elif preprocess.fit == "pad":
-        small = _padded(picture, size, resampling, background=255 if preprocess.invert else 0)
+        small = _padded(picture, size, resampling, background_of(preprocess))
     else:
-        small = picture.resize(size, resampling, reducing_gap=2.0)
+        small = picture.resize(size, resampling, reducing_gap=REDUCING_GAP)
     values = np.asarray(small)
     pixels = values[None] if preprocess.channels == 1 else values.transpose(2, 0, 1)
     return 255 - pixels if preprocess.invert else np.ascontiguousarray(pixels)
@@ -142,7 +157,8 @@ def fitted(picture: Image.Image, preprocess: Preprocess, box: Box | None) -> NDA
 def _middle(size: tuple[int, int], target: tuple[int, int]) -> Box:
     """The largest part of a picture in its middle that has the form of what is wanted."""
     scale = min(size[0] / target[0], size[1] / target[1])
-    width, height = scale * target[0], scale * target[1]
+    # Not past its edges, which Pillow refuses: 29 / 28 * 28 is more than 29.
+    width, height = min(size[0], scale * target[0]), min(size[1], scale * target[1])
     left, top = (size[0] - width) / 2, (size[1] - height) / 2
     return left, top, left + width, top + height
 
@@ -152,7 +168,7 @@ def _padded(picture: Image.Image, size: tuple[int, int], resampling: Image.Resam
     scale = min(size[0] / picture.width, size[1] / picture.height)
     inner = tuple(max(1, round(scale * side)) for side in picture.size)
     canvas = Image.new(picture.mode, size, background if picture.mode == "L" else (background,) * 3)
-    small = picture.resize((inner[0], inner[1]), resampling, reducing_gap=2.0)
+    small = picture.resize((inner[0], inner[1]), resampling, reducing_gap=REDUCING_GAP)
     canvas.paste(small, ((size[0] - inner[0]) // 2, (size[1] - inner[1]) // 2))
     return canvas
 

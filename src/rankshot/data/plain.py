@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 BACKGROUND = "white"  # behind what is transparent
+SIXTEEN_BITS = 257  # what they are divided by, so that 65535 becomes 255
 TRANSPARENT = ("RGBA", "LA", "PA", "RGBa", "La")
 A_PART = 2**18  # pixels that are converted at once
 BYTES_A_PIXEL = 48  # of a part, at most: three times as floats of 8 bytes, and what they came from
@@ -54,7 +55,7 @@ def _on_background(part: Image.Image) -> Image.Image:
 def _eight_bits(image: Image.Image) -> Callable[[Image.Image], Image.Image]:
     """16-bit and floating-point pixels; what is already within 8 bits stays. The highest of all tells which they are."""
     highest = max(_numbers(image.crop(box)).max(initial=0.0) for box in parts(image.size))
-    times, by = (255, 1) if image.mode == "F" and highest <= 1 else (1, 257 if highest > 255 else 1)
+    times, by = (255, 1) if image.mode == "F" and highest <= 1 else (1, SIXTEEN_BITS if highest > 255 else 1)
 
     def change(part: Image.Image) -> Image.Image:
         return Image.fromarray(np.clip(np.rint(_numbers(part) * times / by), 0, 255).astype(np.uint8))

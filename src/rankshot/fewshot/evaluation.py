@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from rankshot import ranking
 from rankshot.data import ImageSet
 from rankshot.limits import whole
+from rankshot.models.largest_layer import largest_layer
 from rankshot.vectors import unit_vectors
 
 from .answerer import Answerer, BatchAnswerer, HasRule, check_batch_norm, embed, normalising_with
@@ -213,26 +214,10 @@ def _at_once(most: Mapping[str, int], device: torch.device) -> int:
 
 
 def _images_at_once(model: object, pixels: Tensor) -> int:
-    most = 64 * _at_once(PIXELS_AT_ONCE, _device_of(model))
-    return max(1, most // max(_largest_layer(model, pixels), 64 * pixels.shape[2] * pixels.shape[3]))
-
-
-def _largest_layer(model: object, pixels: Tensor) -> int:
-    """How many numbers the layer that gives the most of them has for an image, by trying one; 0 where there are no layers."""
-    if not isinstance(model, nn.Module) or isinstance(model, Answerer):
+    shape = (pixels.shape[1], pixels.shape[2], pixels.shape[3])
+    is_network = isinstance(model, nn.Module) and not isinstance(model, Answerer)
+    numbers = largest_layer(model, shape) if is_network else 0  # type: ignore[arg-type]
+    if not numbers:
         kernels = [weight for weight in model.parameters() if weight.dim() == 4] if isinstance(model, nn.Module) else []
-        return max([0, *(len(kernel) for kernel in kernels)]) * pixels.shape[2] * pixels.shape[3]
-    largest = 0
-
-    def look(module: nn.Module, inputs: object, output: object) -> None:
-        nonlocal largest
-        largest = max(largest, output.numel() if isinstance(output, Tensor) else 0)
-
-    hooks = [module.register_forward_hook(look) for module in model.modules()]
-    try:
-        with normalising_with(model, "running"):
-            embed(model, _chosen(pixels, torch.zeros(1, dtype=torch.long), model))
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return largest
+        numbers = max([0, *(len(kernel) for kernel in kernels)]) * shape[1] * shape[2]
+    return max(1, 64 * _at_once(PIXELS_AT_ONCE, _device_of(model)) // max(numbers, 64 * shape[1] * shape[2]))

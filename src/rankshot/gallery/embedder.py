@@ -15,10 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from rankshot.data.decoding_steps import decoding_steps
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.hardware import device_for
 from rankshot.models.export import export
 from rankshot.models.folder_files import CARD, CLASSES, EVALUATION, ONE_SHOT, WEIGHTS
+from rankshot.models.largest_layer import largest_layer
 from rankshot.models.network import NETWORKS, embedder_in, wrap
 from rankshot.models.pretrained import described_in, from_pretrained, preprocess_in
 from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
@@ -53,8 +55,10 @@ def check_memory(network: nn.Module, preprocess: Preprocess, name: str) -> None:
     """A file may ask for images so large that one of them takes all memory within the network."""
     widest = max([3, *(module.out_channels for module in network.modules() if isinstance(module, nn.Conv2d))])
     size = 4 * widest * preprocess.height * preprocess.width
+    if size > MOST_BYTES_A_LAYER:  # if its widest layer sees every pixel, which of most networks it does not
+        size = 4 * largest_layer(network, preprocess.shape) or size
     if size > MOST_BYTES_A_LAYER:
-        takes = f"{preprocess.height}x{preprocess.width} pixels through {widest} filters take {size / 2**20:,.0f} MiB"
+        takes = f"{preprocess.height}x{preprocess.width} pixels take {size / 2**20:,.0f} MiB in one layer"
         raise ValueError(f"{name} wants images that are too large: {takes}, {MOST_BYTES_A_LAYER / 2**20:.0f} are the most")
 
 
@@ -148,10 +152,11 @@ class Embedder:
     def export(self, path: str | Path) -> float:
         """As one file for programs without rankshot: NAME.onnx, or NAME.pt2 of `torch.export`.
 
-        It takes float images (B, C, H, W) from 0 to 1, made ready as `preprocess` in it tells, and gives unit vectors.
-        Returns how far these are from the network's own at most, on random images.
+        It takes float images (B, C, H, W) from 0 to 1, made ready as `preprocess` in it tells, and gives unit vectors:
+        examples/onnx_without_rankshot.py reads all of it. Returns how far these are from the network's own at most, on
+        random images.
         """
-        about = {**self.about, "preprocess": self.preprocess.to_json(), "dimensions": self.dimensions}
+        about = {**self.about, "dimensions": self.dimensions, "preprocess": decoding_steps(self.preprocess)}
         return export(self.network, self.preprocess.shape, path, about)
 
     def _is_still_in(self, folder: Path) -> bool:
