@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -22,7 +23,8 @@ from rankshot.schema import Length, parsed
 from .network import register
 
 PIXELS = "pixel_values"
-LARGEST = 2**14  # number in a config: how wide, how deep
+LARGEST, MOST_LAYERS = 2**14, 1000  # numbers in a config: how wide, and how deep
+DEEP = re.compile("layer|depth|block|stage|repeat")
 # What a config may tell and a network does not need. Some of it would load code, or weights, from elsewhere.
 NOT_NEEDED = frozenset(
     """architectures attn_implementation auto_map chunk_size_feed_forward dtype experts_implementation fusion_config
@@ -191,8 +193,8 @@ def _check_numbers(value: Any, name: str = "config") -> None:
     elif isinstance(value, list):
         for item in value:
             _check_numbers(item, name)
-    elif isinstance(value, (int, float)) and abs(value) > LARGEST:
-        raise ValueError(f"{name:.60} of the model must be at most {LARGEST:,}, got {value:.6g}")
+    elif isinstance(value, (int, float)) and abs(value) > (most := MOST_LAYERS if DEEP.search(name) else LARGEST):
+        raise ValueError(f"{name:.60} of the model must be at most {most:,}, got {value:.6g}")
 
 
 def _has_size(config: Any, preprocess: Preprocess) -> bool:

@@ -117,7 +117,7 @@ def _make(folder: Path, run: str, config: Any, processor: Mapping[str, Any], wei
 
 def _loaded(config: Any, weights: list[Path], run: str) -> dict[str, Tensor]:
     """By transformers, which knows what layers were called in earlier versions, and in models with more sides than one."""
-    stored = {name: tensor for path in weights for name, tensor in read_tensors(path).items()}
+    stored = {name: tensor for path in weights for name, tensor in read_tensors(path, is_ours=False).items()}
     with quietly():
         kind = vision_class(config)
         try:
@@ -208,9 +208,9 @@ def _fetched(name: str, file: str) -> Path | None:
     with quietly():
         from transformers.utils import cached_file
 
-        try:
-            path = cached_file(name, file, _raise_exceptions_for_missing_entries=False)
-        except OSError as error:
+        try:  # the first file tells whether the model can be had at all; others may be missing
+            path = cached_file(name, file, _raise_exceptions_for_missing_entries=file == CONFIG)
+        except Exception as error:  # of the network, of many kinds
             raise FileNotFoundError(
                 f"there is no folder {name} here, and huggingface.co does not give it: {first_line(error)}"
             ) from None
