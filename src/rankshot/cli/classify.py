@@ -41,7 +41,7 @@ class Options:
     """Folder with a folder of examples for each class; as many as there are. Or one that a classifier was saved in, with
     its network, rule and threshold."""
     model: str = "conv4-mini-imagenet"
-    """Network: a run folder, or weights that come with rankshot."""
+    """Network: a run folder, weights that come with rankshot, or hf:NAME for a model of Hugging Face."""
     load: Files = ()
     rule: str = "ap"
     """How to decide: ap (the paper's), nearest, or prototype."""

@@ -34,7 +34,8 @@ class Add:
     images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
     """Images, and folders of them."""
     model: str | None = None
-    """Network: a run folder, or weights that come with rankshot. None: the gallery's own, or conv4-mini-imagenet if new."""
+    """Network: a run folder, weights that come with rankshot, or hf:NAME for a model of Hugging Face. None: the gallery's
+    own, or conv4-mini-imagenet if new."""
     load: Files = ()
     metadata: Annotated[tuple[str, ...], NO_DEFAULT] = ()
     """Of all these images, as NAME=VALUE each."""

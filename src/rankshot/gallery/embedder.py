@@ -57,8 +57,8 @@ def check_memory(network: nn.Module, preprocess: Preprocess, name: str) -> None:
 class Embedder:
     """An embedding network for images from anywhere.
 
-    model   a run folder, the name of weights that come with the package, or any `nn.Module` that takes float images
-            (B, C, H, W) from 0 to 1 and gives (B, D)
+    model   a run folder, the name of weights that come with the package, "hf:NAME" for a vision model of Hugging Face, or
+            any `nn.Module` that takes float images (B, C, H, W) from 0 to 1 and gives (B, D)
     preprocess   how pictures are made ready for it; a run folder knows
     """
 

@@ -6,6 +6,7 @@ That text may lie in a folder from elsewhere: nothing in it names code, a file o
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import json
@@ -127,18 +128,25 @@ def config_of(settings: Mapping[str, Any]) -> Any:
     kind = settings.get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         raise ValueError(f"transformers {__version__} knows no model_type {kind!r:.60}")
+    made = CONFIG_MAPPING[kind]
     if isinstance(vision := settings.get("vision_config"), Mapping):
-        config = CONFIG_MAPPING[kind]
-        kind = getattr(dict(config.sub_configs).get("vision_config"), "model_type", None) or vision.get("model_type")
-        if kind not in CONFIG_MAPPING:
+        side = dict(getattr(made, "sub_configs", {})).get("vision_config")
+        if not getattr(side, "model_type", None):  # any kind, which the config tells
+            kind = vision.get("model_type")
+            side = CONFIG_MAPPING[kind] if isinstance(kind, str) and kind in CONFIG_MAPPING else None
+        if side is None or side.model_type not in CONFIG_MAPPING:
             raise ValueError(f"the vision side of a {settings['model_type']!r} cannot be had by itself")
-        settings = {**vision, "model_type": kind}
+        made, settings = side, {**vision, "model_type": side.model_type}
+    _class_of(made)  # complains first of a model for something else
     settings = plain(settings)
     _check_numbers(settings)
     try:
-        return CONFIG_MAPPING[kind].from_dict(settings)
+        config = made.from_dict(settings)
     except Exception as error:  # checks of many kinds, of the library's own
-        raise ValueError(f"this is no config of a {kind!r}: {first_line(error)}") from None
+        raise ValueError(f"this is no config of a {made.model_type!r}: {first_line(error)}") from None
+    if any(getattr(config, name, None) for name in BACKBONES):
+        raise ValueError(f"this {made.model_type!r} is built around another network, its backbone: use that one")
+    return config
 
 
 def as_text(config: Any) -> str:
@@ -147,16 +155,22 @@ def as_text(config: Any) -> str:
 
 
 def vision_class(config: Any) -> Any:
-    """The class of transformers that is made from a config, if it takes pictures and nothing else."""
+    """The class of transformers that is made from a config."""
+    return _class_of(type(config))
+
+
+def _class_of(config_class: Any) -> Any:
     from transformers import MODEL_MAPPING
 
-    kind = MODEL_MAPPING.get(type(config), None)
-    kind = kind[0] if isinstance(kind, tuple) else kind
-    if getattr(kind, "main_input_name", None) != PIXELS:
-        raise ValueError(f"a {config.model_type!r} takes no pictures")
-    if any(getattr(config, name, None) for name in BACKBONES):
-        raise ValueError(f"this {config.model_type!r} is built around another network, its backbone: use that one")
-    return kind
+    found = MODEL_MAPPING.get(config_class, None)
+    if found is None:  # the vision side of some models is known within their own module alone
+        module = importlib.import_module(config_class.__module__.replace(".configuration_", ".modeling_"))
+        models = (model for name, model in vars(module).items() if name.endswith("VisionModel"))
+        found = next((model for model in models if getattr(model, "config_class", None) is config_class), None)
+    found = found[0] if isinstance(found, tuple) else found
+    if getattr(found, "main_input_name", None) != PIXELS:
+        raise ValueError(f"a {config_class.model_type!r} takes no pictures")
+    return found
 
 
 def without_dense_pooler(model: nn.Module) -> nn.Module:

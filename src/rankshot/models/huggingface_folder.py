@@ -42,6 +42,7 @@ NAME = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")  # of a model on the hub
 PROCESSOR, PROCESSORS = "preprocessor_config.json", "processor_config.json"
 INDEX, PICKLES = "model.safetensors.index.json", ("pytorch_model.bin", "pytorch_model.bin.index.json")
 VERSION = 1  # of what is made here: another one makes the folders in the cache anew
+SIDE = "vision_model."  # what the weights of the vision side begin with, in models that have several
 NOT_USED = "mask_token"  # weights that only the training of transformers' own needs
 Find = Callable[[str], Path | None]  # a file of the model, by its name
 TERMS = """# {name}, a vision model of Hugging Face transformers
@@ -116,20 +117,24 @@ def _make(folder: Path, run: str, config: Any, processor: Mapping[str, Any], wei
 
 
 def _loaded(config: Any, weights: list[Path], run: str) -> dict[str, Tensor]:
-    """By transformers, which knows what layers were called in earlier versions, and in models with more sides than one."""
+    """By transformers, which knows what layers were called in earlier versions, and most of what a side of a model is."""
     stored = {name: tensor for path in weights for name, tensor in read_tensors(path, is_ours=False).items()}
-    with quietly():
-        kind = vision_class(config)
-        try:
-            model, found = kind.from_pretrained(None, config=config, state_dict=stored, output_loading_info=True)
-        except (RuntimeError, ValueError, TypeError) as error:
-            raise ValueError(f"{run}: its weights are of another model: {first_line(error)}") from None
-    tensors: dict[str, Tensor] = without_dense_pooler(model).float().state_dict()
-    missing = [name for name in found["missing_keys"] if name in tensors and not name.endswith(NOT_USED)]
-    if missing or found.get("mismatched_keys"):
-        wrong = min(missing, default=None) or str(min(found["mismatched_keys"])[0])
-        raise ValueError(f"{run}: its weights are of another model: there is no {wrong!r} that fits")
-    return tensors
+    side = {name.removeprefix(SIDE): tensor for name, tensor in stored.items() if name.startswith(SIDE)}
+    wrong: list[str] = []
+    for given in filter(None, (stored, side)):
+        with quietly():
+            kind = vision_class(config)
+            try:
+                model, found = kind.from_pretrained(None, config=config, state_dict=given, output_loading_info=True)
+            except (RuntimeError, ValueError, TypeError) as error:
+                raise ValueError(f"{run}: its weights are of another model: {first_line(error)}") from None
+        tensors: dict[str, Tensor] = without_dense_pooler(model).float().state_dict()
+        missing = [name for name in found["missing_keys"] if name in tensors and not name.endswith(NOT_USED)]
+        bad = sorted([*missing, *(str(key[0]) for key in found.get("mismatched_keys", ()))])
+        if not bad:
+            return tensors
+        wrong = wrong or bad
+    raise ValueError(f"{run}: its weights are of another model: there is no {min(wrong, default='tensor')!r} that fits")
 
 
 def _check_steady(network: nn.Module, shape: tuple[int, int, int], run: str) -> None:
