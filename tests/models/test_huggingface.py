@@ -47,7 +47,7 @@ MODELS = {
     "convnext": lambda: transformers.ConvNextModel(transformers.ConvNextConfig(**STAGES, num_stages=2)),
     "msn": lambda: transformers.ViTMSNModel(transformers.ViTMSNConfig(**OF_IMAGES)),  # a class token, nothing pooled
 }
-if "blip_vision_model" in transformers.CONFIG_MAPPING:  # not before version 5
+if "blip_vision_model" in transformers.CONFIG_MAPPING:  # earlier versions do not have it by itself
     MODELS["blip"] = lambda: transformers.BlipModel(
         transformers.BlipConfig(
             text_config={**TOKENS, "vocab_size": 99, "encoder_hidden_size": 16, "bos_token_id": 0, "sep_token_id": 1},
