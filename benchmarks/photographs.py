@@ -74,10 +74,9 @@ def measured(vectors: Tensor, labels: Tensor) -> dict[str, Any]:
         right = torch.arange(WAY, device=vectors.device).repeat_interleave(task.per_class - shot)
         for rule in RULES:
             accuracies = []
-            for episodes in drawn.split(AT_ONCE):
-                support, queries = (
-                    vectors[part.flatten(1)] for part in episodes.split_with_sizes([shot, task.per_class - shot], 2)
-                )
+            for episodes in torch.split(drawn, AT_ONCE):
+                parts = episodes.split_with_sizes([shot, task.per_class - shot], dim=2)
+                support, queries = (vectors[part.flatten(1)] for part in parts)
                 answers = scores_by(rule, support, taught, WAY, queries).argmax(-1)
                 accuracies.append((answers == right).double().mean(-1))
             values = 100 * torch.cat(accuracies)

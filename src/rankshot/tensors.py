@@ -54,9 +54,9 @@ def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return alone
 
 
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors that `write_tensors` wrote."""
-    with _opened(path) as file:
+def read_tensors(path: Path, *, is_ours: bool = True) -> dict[str, Tensor]:
+    """The tensors that `write_tensors` wrote; or of a safetensors file of another program, which has no checksum."""
+    with _opened(path, is_ours) as file:
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a dictionary
 
 
@@ -68,12 +68,12 @@ def read_notes(path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path, is_ours: bool = True) -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():
         raise FileNotFoundError(f"there is no {path}")
-    check_intact(path)
+    check_intact(path, is_ours=is_ours)
     try:
         with _in_utf8(path) as name, safe_open(name, framework="pt") as file:
             yield file
@@ -95,7 +95,7 @@ def _in_utf8(path: Path) -> Iterator[Path | str]:
         yield f"/dev/fd/{file.fileno()}"
 
 
-def check_intact(path: Path) -> None:
+def check_intact(path: Path, *, is_ours: bool = True) -> None:
     """Compare a file with its checksum; once in a process, as long as its size and time stay."""
     check_plain(path)
     with opened(path) as file:
@@ -103,11 +103,11 @@ def check_intact(path: Path) -> None:
         key, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
         if CHECKED.get(key) == stamp:
             return
-        _check(path, file, status.st_size)
+        _check(path, file, status.st_size, is_ours)
         CHECKED[key] = stamp
 
 
-def _check(path: Path, file: BinaryIO, size: int) -> None:
+def _check(path: Path, file: BinaryIO, size: int, is_ours: bool) -> None:
     length = file.read(8)
     header_size = int.from_bytes(length, "little")
     if len(length) < 8 or header_size > min(size - 8, MOST_HEADER):
@@ -117,7 +117,8 @@ def _check(path: Path, file: BinaryIO, size: int) -> None:
         raise ValueError(f"{path} is damaged or cut short: {size - len(header)} bytes of tensors instead of {end}")
     is_claimed, recorded = CLAIM in header, DIGEST.findall(header)
     if not is_claimed and not recorded:
-        log.info("%s has no checksum: it was not written by this version of rankshot", path)
+        if is_ours:
+            log.info("%s has no checksum: it was not written by this version of rankshot", path)
         return
     if not is_claimed or len(recorded) != 1:
         raise ValueError(f"{path} is damaged or cut short: its checksum is not whole")

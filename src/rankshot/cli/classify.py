@@ -44,8 +44,8 @@ class Options:
     """Folder with a folder of examples for each class; as many as there are. Or one that a classifier was saved in, with
     its network, rule and threshold."""
     model: str | None = None
-    """Network: a run folder, or weights by name, such as efficientnet-lite0 or conv4-omniglot (for handwriting). None: the
-    strongest for photographs that is installed."""
+    """Network: a run folder, or weights by name, such as efficientnet-lite0 or conv4-omniglot (for handwriting), or hf:NAME
+    for a model of Hugging Face. None: the strongest for photographs that is installed."""
     load: Files = ()
     device: Device = "auto"
     rule: str = "prototype"

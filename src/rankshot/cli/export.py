@@ -30,7 +30,7 @@ class Options:
     """
 
     model: Annotated[str, tyro.conf.Positional]
-    """Run folder, or weights that come with rankshot."""
+    """Run folder, weights that come with rankshot, or hf:NAME for a model of Hugging Face."""
     to: Annotated[Path, tyro.conf.Positional]
     """NAME.onnx, NAME.pt2, or a new folder, which takes the run's place in every command."""
     load: Files = ()

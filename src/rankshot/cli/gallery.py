@@ -34,8 +34,8 @@ class Add:
     images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
     """Images, and folders of them."""
     model: str | None = None
-    """Network: a run folder, or weights by name, such as efficientnet-lite0. None: the gallery's own; for a new one, the
-    strongest for photographs that is installed."""
+    """Network: a run folder, or weights by name, such as efficientnet-lite0, or hf:NAME for a model of Hugging Face. None:
+    the gallery's own; for a new one, the strongest for photographs that is installed."""
     load: Files = ()
     device: Device = "auto"
     metadata: Annotated[tuple[str, ...], NO_DEFAULT] = ()

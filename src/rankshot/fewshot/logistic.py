@@ -29,8 +29,8 @@ def logistic_weights(support: Tensor, labels: Tensor, way: int) -> Tensor:
 def _fitted(examples: Tensor, targets: Tensor) -> Tensor:
     """(E, S, R), (S, way) -> (E, R, way), where the penalised cross entropy is least.
 
-    Its second derivative is at most that of a quadratic function which is the same everywhere (Böhning, 1992): one matrix to
-    factor, and every step goes down. Nesterov's momentum, begun anew where it points uphill, makes it quick.
+    Its second derivative is at most that of a quadratic function which is the same everywhere (Böhning, 1992): one matrix
+    to factor, and every step goes down. Nesterov's momentum, begun anew where it points uphill, makes it quick.
     """
     identity = torch.eye(examples.shape[-1], dtype=examples.dtype, device=examples.device)
     factor = torch.linalg.cholesky(0.5 * examples.mT @ examples + STRENGTH * identity)

@@ -1,8 +1,8 @@
 """From the embeddings of a support set to the class of a query: the rules that an embedding network can answer by.
 
 A rule takes unit vectors of some support sets that share their labels (E, S, D), the labels (S,), how many classes there
-are, and queries (E, Q, D); it gives scores (E, Q, way), of which the largest is the answer. Classes may have as many examples
-as they please. With one example a class, all rules but logistic regression are the same.
+are, and queries (E, Q, D); it gives scores (E, Q, way), of which the largest is the answer. Classes may have as many
+examples as they please. With one example a class, all rules but logistic regression are the same.
 
 ap         the paper's: the class whose examples the query ranks best, by average precision
 nearest    the class of the nearest example

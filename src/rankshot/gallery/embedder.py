@@ -80,8 +80,8 @@ def _as_precisely_as_a_cpu(device: torch.device) -> Iterator[None]:
 class Embedder:
     """An embedding network for images from anywhere.
 
-    model   a run folder, the name of weights that come with the package, or any `nn.Module` that takes float images
-            (B, C, H, W) from 0 to 1 and gives (B, D)
+    model   a run folder, the name of weights that come with the package, "hf:NAME" for a vision model of Hugging Face, or
+            any `nn.Module` that takes float images (B, C, H, W) from 0 to 1 and gives (B, D)
     preprocess   how pictures are made ready for it; a run folder knows
     device  where it computes: "cpu", "cuda", or "auto", which is a GPU where there is one; a module stays where it is by
             "auto", and is moved by the others. Vectors are on the CPU in any case, and what is saved is the same

@@ -66,12 +66,12 @@ class RankingLoss(BatchLoss):
     `RankingLoss()` is the best that is known; `RankingLoss.paper("dlm")` and `RankingLoss.paper("ssvm")` are the paper's,
     with alpha 10 and epsilon 1. The objective of `RankingLoss()` has two scales:
 
-    - The fine one follows the gradient of the metric itself (alpha 1 and a small `epsilon`). It comes from the pairs of items
-      that are about to change places. `smoothing` widens that a little: the metric is averaged over shifts of a query's
-      relevant scores, by `smoothing_samples` quantiles of a normal distribution of this standard deviation.
+    - The fine one follows the gradient of the metric itself (alpha 1 and a small `epsilon`). It comes from the pairs of
+      items that are about to change places. `smoothing` widens that a little: the metric is averaged over shifts of a
+      query's relevant scores, by `smoothing_samples` quantiles of a normal distribution of this standard deviation.
     - The coarse one is the paper's objective (epsilon 1, alpha `coarse_alpha`), with weight `coarse_weight`. Every pair of
-      items takes part in it, and is drawn towards a margin. It shapes the ranking as a whole while the fine one has little to
-      say: early in training, and once the batch is ranked right.
+      items takes part in it, and is drawn towards a margin. It shapes the ranking as a whole while the fine one has little
+      to say: early in training, and once the batch is ranked right.
 
     What batches it needs: several classes with two or more images each, in any order and of any size. A query with
     nothing relevant or nothing irrelevant is left out of the mean (and is 0 with reduction "none").

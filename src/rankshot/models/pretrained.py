@@ -16,6 +16,7 @@ from rankshot.tensors import read_tensors
 from rankshot.version import check_format
 
 from .folder_files import CONFIG, WEIGHTS
+from .huggingface_folder import PREFIX
 from .network import (
     NETWORKS,
     Description,
@@ -62,7 +63,12 @@ def described_in(folder: Path) -> dict[str, Any]:
     """What network lies in a folder."""
     description = read_config(folder).get("model")
     if description is None:
-        raise ValueError(f"{folder / CONFIG} does not tell what network it is about: there is no object 'model' in it")
+        hint = (
+            f": a model of transformers is opened by {PREFIX}{folder}" if "model_type" in read_json(folder / CONFIG) else ""
+        )
+        raise ValueError(
+            f"{folder / CONFIG} does not tell what network it is about: there is no object 'model' in it{hint}"
+        )
     return dict(description)
 
 
@@ -79,7 +85,8 @@ def preprocess_in(folder: Path) -> Preprocess | None:
 
 
 def from_pretrained(run: str | Path, network: nn.Module | None = None) -> nn.Module:
-    """The network of a run folder, or one that comes with the package by its name, such as "conv4-omniglot".
+    """The network of a run folder, or one that comes with the package by its name, such as "conv4-omniglot"; or a vision
+    model of Hugging Face transformers, "hf:NAME" or "hf:FOLDER".
 
     Ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages.
 

@@ -17,6 +17,7 @@ from rankshot.tensors import write_tensors
 from rankshot.version import __version__
 
 from .folder_files import CONFIG, WEIGHTS
+from .huggingface_folder import without_path
 from .pretrained import preprocess_in, read_config
 
 MOST_WEIGHTS = 2**34  # bytes
@@ -78,7 +79,7 @@ def without_places(settings: Mapping[str, Any]) -> dict[str, Any]:
         if key_path in HERE and name in within:
             within[name] = HERE[key_path]
         elif isinstance(within.get(name), str) and within[name]:
-            within[name] = Path(within[name]).name
+            within[name] = without_path(within[name])
     return cleaned
 
 

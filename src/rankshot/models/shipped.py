@@ -1,10 +1,12 @@
-"""Weights by name, each in a folder like that of a run: they come with the package, or from another one by pip."""
+"""Weights by name, each in a folder like that of a run: they come with the package, from another one by pip, or from
+Hugging Face (`hf:NAME`)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from .folder_files import CONFIG
+from .huggingface_folder import full_huggingface_name, huggingface_folder, is_huggingface
 from .imagenet import SOURCES, imagenet_folder, is_in_cache
 
 FOLDER = Path(__file__).parent / "weights"
@@ -21,11 +23,15 @@ def folder_of(run: str | Path) -> Path:
         return Path(run)
     if str(run) in shipped():
         return FOLDER / str(run)
+    if is_huggingface(run):
+        return huggingface_folder(str(run))
     return imagenet_folder(str(run)) if str(run) in SOURCES else Path(run)
 
 
 def full_name(run: str | None) -> str | None:
     """What to remember a run by: where its folder is, from anywhere; or the name of weights."""
+    if run is not None and is_huggingface(run) and not (Path(run) / CONFIG).is_file():
+        return full_huggingface_name(run)  # without opening it: it may have gone since
     return run if run is None or has_name(folder_of(run)) else str(Path(run).resolve())
 
 

@@ -11,6 +11,7 @@ from rankshot.data.loading import TERMS
 from rankshot.fewshot import Answerer, HasRule
 from rankshot.files import write_whole
 from rankshot.models.folder_files import CARD, CONFIG, EVALUATION, WEIGHTS
+from rankshot.models.huggingface_folder import without_path
 from rankshot.models.network import embedder_in, is_network
 from rankshot.models.pretrained import described_in
 from rankshot.models.saving import without_places
@@ -133,7 +134,7 @@ def terms_of(config: TrainConfig) -> str:
         if config.network.init is None or config.network.init in began_with:
             return terms
         began_with.add(config.network.init)
-        terms += f". It began with the weights of {Path(config.network.init).name}"
+        terms += f". It began with the weights of {without_path(config.network.init)}"
         try:
             place = folder_of(config.network.init) / CONFIG
             config = TrainConfig.from_json(place)

@@ -49,9 +49,9 @@ Tell = Callable[[str], None]
 def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) -> TrainConfig:
     """The config of a run with these settings, as `rankshot train` has it: `train(config_for(data="photos"), "run")`.
 
-    The method's usual settings, or those of a preset; the strongest network that is installed for images of one's own, which
-    are made ready as it wants them; the recipe that the first weights were made by; batches as large as the images allow.
-    What is given stays as it is.
+    The method's usual settings, or those of a preset; the strongest network that is installed for images of one's own,
+    which are made ready as it wants them; the recipe that the first weights were made by; batches as large as the images
+    allow. What is given stays as it is.
 
     Args:
         preset: "paper", the settings of the method's own paper for this data; or those for a data set by its name.

@@ -84,8 +84,8 @@ class NetworkConfig:
 
     architecture: Choice = field(default_factory=lambda: NETWORKS.choose("conv4"))
     init: str | None = None
-    """Begin with the weights of a run folder, or by name, such as conv4-mini-imagenet; the network is theirs then. None:
-    random ones."""
+    """Begin with the weights of a run folder, or by name, such as conv4-mini-imagenet, or hf:NAME for a model of
+    Hugging Face; the network is theirs then. None: random ones."""
     mirror: bool = False
     """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
     head: Annotated[int, Between(1, 2**14)] | None = None
