@@ -14,6 +14,7 @@ import fnmatch
 import json
 import statistics
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,10 @@ OURS = {
     "coarse-0.3": ours(coarse_weight=0.3),
     "wider-0.1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.1),
 }
+WIDEST = {"widest-0.1": ours(epsilon=0.005, smoothing=0.04, coarse_weight=0.1)}
 SMOOTH_AP = {f"smooth-ap-{temperature}": smooth_ap(temperature) for temperature in (0.005, 0.01, 0.02)}
-CONV4_RATES, EFFICIENTNET_RATES = (0.001, 0.003), (0.0001, 0.0003)
+SOFTER = {"smooth-ap-0.05": smooth_ap(0.05)}
+FOR_LONGER = range(3, 9)  # more seeds, where ten validation classes leave much to chance
 CONV4: dict[str, dict[str, Any]] = {
     "glyphs": {"updates": 800},
     "grocery": {"updates": 1500, "augment": AUGMENT},
@@ -56,36 +59,62 @@ EFFICIENTNET: dict[str, dict[str, Any]] = {
     "grocery-160": {"updates": 300, "augment": AUGMENT},
     "cub-whole": {"updates": 500, "augment": AUGMENT},
 }
+# Fine-tuning of Conv4: by the recipe that its weights were made by, and by what a run from nothing begins with.
+FINE_TUNED: dict[str, dict[str, Any]] = {
+    "recipe": {
+        **ours(epsilon=0.003, smoothing=0.0, coarse_weight=1.0),
+        "augment": ("flip",),
+        "mirror": True,
+    },
+    "recipe-all-augment": {
+        **ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.1),
+        "augment": AUGMENT,
+        "mirror": True,
+    },
+    "usual": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.1),
+}
+
+
+def plan(network: str) -> Iterator[tuple[str, str, dict[str, Any], float, int]]:
+    """Data set, label, settings, learning rate and seed of every run, in the order in which they are worth having."""
+    if network == "conv4":
+        for seed, rate in product(SEEDS, (0.001, 0.003)):
+            for data, (label, loss) in product(CONV4, {**OURS, **SMOOTH_AP, **(WIDEST if rate == 0.003 else {})}.items()):
+                yield data, label, {**CONV4[data], **loss}, rate, seed
+        for seed, (label, loss) in product(FOR_LONGER, {**OURS, **WIDEST, **SMOOTH_AP}.items()):
+            if label not in ("coarse-0.03", "coarse-0.3"):
+                yield "grocery", label, {**CONV4["grocery"], **loss}, 0.003, seed
+    elif network == "conv4-mini-imagenet":
+        for seed, rate, (label, settings) in product(SEEDS, (0.0003, 0.001), FINE_TUNED.items()):
+            yield "grocery", label, {"updates": 800, "init": network, **settings}, rate, seed
+    else:
+        start = {"network": network, "init": network}
+        wider = {"wider-0.1": OURS["wider-0.1"], **WIDEST}
+        for seed, data, (label, loss) in product(SEEDS, EFFICIENTNET, {**wider, **SMOOTH_AP, **SOFTER}.items()):
+            if label != "smooth-ap-0.005":
+                yield data, label, {**EFFICIENTNET[data], **loss, **start}, 0.0003, seed
 
 
 def runs(network: str, names: dict[str, str], root: str | None) -> Iterator[Run]:
-    """Those of a network, seed by seed; `names` are those of the prepared data."""
-    is_conv4 = network == "conv4"
-    start = {} if is_conv4 else {"network": network, "init": network}
-    for seed in SEEDS:
-        for rate in CONV4_RATES if is_conv4 else EFFICIENTNET_RATES:
-            for data, settings in (CONV4 if is_conv4 else EFFICIENTNET).items():
-                for label, loss in {**OURS, **SMOOTH_AP}.items():
-                    updates = settings["updates"]
-                    watched = {
-                        "validate_every": updates // 10,
-                        "validation_episodes": 200,
-                        "log_every": updates,
-                        "checkpoint_every": updates,
-                    }
-                    config = TrainConfig.of(
-                        **{**settings, **loss, **watched, **start},
-                        data=names[data],
-                        root=root,
-                        learning_rate=rate,
-                        schedule="cosine",
-                        seed=seed,
-                    )
-                    yield Run(f"{FOLDER}/{network}/{data}/{label}-rate-{rate}/{seed}", config, None)
+    """Those of a network; `names` are those of the prepared data."""
+    for data, label, settings, rate, seed in plan(network):
+        updates = settings["updates"]
+        watched = {"validate_every": updates // 10, "validation_episodes": 200}
+        config = TrainConfig.of(
+            **{**settings, **watched, "log_every": updates, "checkpoint_every": updates},
+            data=names[data],
+            root=root,
+            learning_rate=rate,
+            schedule="cosine",
+            seed=seed,
+        )
+        yield Run(f"{FOLDER}/{network}/{data}/{label}-rate-{rate}/{seed}", config, None)
 
 
 def data_names(network: str, root: str | None, grocery: Path) -> dict[str, str]:
     """Name here -> name of what was prepared."""
+    if network == "conv4-mini-imagenet":
+        return {"grocery": prepared(str(grocery), root).name}
     if network == "conv4":
         return {name: prepared(name, root).name if name != "glyphs" else name for name in CONV4 if name != "grocery"} | {
             "grocery": prepared(str(grocery), root).name
