@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from rankshot.methods import METHODS
 from rankshot.methods.method import presets_of
+from rankshot.models.network import NETWORKS
 from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.plan import BENCHMARKS
@@ -275,6 +277,120 @@ def rejection() -> str:
     return f"{note}\n\n{table(['', '`reject`', *map(str, r['asked'])], rows)}"
 
 
+PHOTOGRAPHS = {
+    "grocery": "Grocery: 42 products, photographs with a shorter side of 160 pixels",
+    "grocery-32": "The same, made as small as 32 pixels",
+    "cub": "CUB: 50 birds, whole photographs with a shorter side of 148 pixels",
+    "mini-imagenet": "mini-ImageNet: 20 test classes, 84x84 pixels, which EfficientNet has seen: no few-shot figures",
+}
+
+
+def photographs() -> str:
+    """Every network, size and rule, and how far the default is from the best of them."""
+    parts = []
+    for name, title in PHOTOGRAPHS.items():
+        path = FOLDER / f"photographs-{name}.json"
+        if not path.exists():
+            continue
+        r = json.loads(path.read_text())
+        by_default = r["default"]
+        rows, found = [], {}
+        for row in r["networks"]:
+            cells = {(shot, rule): row[shot][rule]["mean"] for shot in ("1-shot", "5-shot") for rule in row[shot]}
+            found |= {(row["network"], row["size"], *cell): value for cell, value in cells.items()}
+            rules = list(row["5-shot"])
+            rows.append(
+                [
+                    f"`{row['network']}`, {row['size']} pixels",
+                    *(f"{cells['1-shot', rule]:.1f}" for rule in ("prototype", "logistic")),
+                    *(f"{cells['5-shot', rule]:.1f}" for rule in rules),
+                    f"{row['recall_at_1']:.1f}",
+                ]
+            )
+        size = NETWORKS[by_default["network"]].about["preprocess"].height
+        lines = []
+        for shot in ("1-shot", "5-shot"):
+            usual = found[by_default["network"], size, shot, by_default["rule"]]
+            best = max((key for key in found if key[2] == shot), key=lambda key: found[key])
+            how = f"`{best[0]}` at {best[1]} pixels by `{best[3]}`"
+            lines.append(f"{shot}: {usual:.1f} by default, **{found[best] - usual:.1f}** below the best of all ({how}).")
+        head = [
+            "20-way",
+            "1-shot `prototype`",
+            "`logistic`",
+            "5-shot `ap`",
+            *(f"`{rule}`" for rule in rules[1:]),
+            "Recall@1",
+        ]
+        where = f"{r['episodes']} episodes, {r['processor']}, {r['date']}, commit {r['commit'][:10]}."
+        parts += [f"**{title}.** {' '.join(lines)} {where}", table(head, rows)]
+    return "\n\n".join(parts)
+
+
+def fine_tuned() -> str:
+    """EfficientNet-Lite0 as it comes, and fine-tuned by default, on products that it has not learned from."""
+    r = json.loads((FOLDER / "photographs-grocery-fine-tuned.json").read_text())
+    first, *others = r["networks"]
+    figures: dict[str, Any] = {
+        "20-way 1-shot": lambda row: row["1-shot"]["prototype"]["mean"],
+        "20-way 5-shot": lambda row: row["5-shot"]["prototype"]["mean"],
+        "Recall@1": lambda row: row["recall_at_1"],
+    }
+    rows = [["as it comes", *(f"{figure(first):.1f}" for figure in figures.values())]]
+    means = [[figure(row) for row in others] for figure in figures.values()]
+    rows.append(["fine-tuned by default", *(f"**{mean(x):.1f}** ± {stdev(x):.1f}" for x in means)])
+    where = f"{r['episodes']} episodes, {r['processor']}, {r['date']}, commit {r['commit'][:10]}"
+    note = f"In %, by the class mean; {len(others)} seeds, with their deviation. {where}."
+    return f"{table(['', *figures], rows)}\n\n{note}"
+
+
+def defaults() -> str:
+    """Settings of `RankingLoss` beside temperatures of Smooth-AP, on validation classes."""
+    parts = []
+    for network, rate in (("conv4", 0.003), ("efficientnet-lite0", 0.0003)):
+        found = of_defaults(network, rate)
+        if not found:
+            continue
+        labels = dict.fromkeys(label for by_label in found.values() for label in by_label)
+        best = {
+            data: max(mean(x) for label, x in by_label.items() if label.startswith("smooth-ap"))
+            for data, by_label in found.items()
+        }
+        rows = []
+        for label in sorted(labels, key=lambda label: (label.startswith("smooth-ap"), label)):
+            cells = []
+            for data, by_label in found.items():
+                values = by_label.get(label, [])
+                deviation = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
+                mark = "**" if values and mean(values) >= best[data] else ""
+                cells.append(f"{mark}{mean(values):.2f}{mark}{deviation} ({len(values)})" if values else "–")
+            rows.append([LABELS.get(label, f"`{label}`"), *cells])
+        title = f"**{network}**, cosine schedule from a learning rate of {rate:g}:"
+        parts += [title, table(["", *found], rows)]
+    return "\n\n".join(parts)
+
+
+LABELS = {
+    "coarse-0.03": "epsilon 0.001, smoothing 0.01, coarse weight 0.03",
+    "coarse-0.1": "epsilon 0.001, smoothing 0.01, coarse weight 0.1",
+    "coarse-0.3": "epsilon 0.001, smoothing 0.01, coarse weight 0.3",
+    "wider-0.1": "epsilon 0.003, smoothing 0.02, coarse weight 0.1: `RankingLoss()`",
+    "widest-0.1": "epsilon 0.005, smoothing 0.04, coarse weight 0.1",
+    **{f"smooth-ap-{temperature}": f"Smooth-AP, temperature {temperature}" for temperature in (0.005, 0.01, 0.02, 0.05)},
+}
+
+
+def of_defaults(network: str, rate: float) -> dict[str, dict[str, list[float]]]:
+    """Data set -> label -> retrieval among the most classes, in %, seed by seed."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for path in sorted((ROOT / "results" / "defaults" / network).glob(f"*/*-rate-{rate:g}/*.json")):
+        *_, data, label, _ = path.parts
+        measured = json.loads(path.read_text())["validation"]["running"]
+        value = 100 * list(measured.values())[-1]["mean"]
+        found.setdefault(data, {}).setdefault(label.partition("-rate-")[0], []).append(value)
+    return found
+
+
 def ready() -> str:
     """The weights that come with the package, as their cards have them."""
     evaluations = {name: json.loads((SHIPPED / name / "evaluation.json").read_text()) for name in shipped()}
@@ -373,6 +489,9 @@ SECTIONS = {
     "data": data,
     "gallery": gallery,
     "rejection": rejection,
+    "photographs": photographs,
+    "fine_tuned": fine_tuned,
+    "defaults": defaults,
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "training": training,

@@ -101,7 +101,7 @@ def test_what_else_is_told_of_a_part():
     with pytest.raises(TypeError, match="rate of the thing 'bad' must be a number, got 'fast'"):
         made.register("bad", rate="fast")
     with pytest.raises(
-        TypeError, match="a thing is not registered with 'rat': there is 'fixed', 'summary', 'preprocess', "
+        TypeError, match="a thing is not registered with 'rat': there is 'fixed', 'usual', 'summary', 'preprocess', "
     ):
         made.register("bad", rat=1)
     with pytest.raises(TypeError, match="run_settings of the method 'bad' must be a dictionary, got 3"):

@@ -84,7 +84,7 @@ def test_resume_takes_the_settings_of_the_run(tmp_path, capsys):
     assert main(["train", "--run", str(folder), "--resume", "--updates", "5"]) == 0
     assert last_update(folder) == 5
     assert main(["train", "--run", str(folder), "--resume", "--alpha", "3"]) == 1
-    assert "was begun with alpha None and cannot go on with 3.0" in capsys.readouterr().err
+    assert "was begun with alpha 1.0 and cannot go on with 3.0" in capsys.readouterr().err
 
 
 def test_runs_without_a_name_are_numbered(tmp_path, monkeypatch):

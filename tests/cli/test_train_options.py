@@ -72,14 +72,14 @@ def test_help(capsys):
         ("--preset omniglot-20-way", "map-dlm has no preset 'omniglot-20-way': .*; it is one of maml"),
         ("--frozen 9", "frozen: the network has no layer '9': there is '0', '1', '2', '3', '4'"),
         ("--size 20", "glyphs has no option 'size'"),
-        ("--config newer.json", "newer.json: its format 3 is newer than this version of rankshot"),
+        ("--config newer.json", "newer.json: its format 4 is newer than this version of rankshot"),
         ("--load none.py", "there is no file none.py"),
         ("--patience 3 --validate-every 0", "patience counts validations, and there are none"),
     ],
 )
 def test_sentences(tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "newer.json").write_text('{"format": 3}')
+    (tmp_path / "newer.json").write_text('{"format": 4}')
     assert main(["train", "--out", "run", *arguments.split()]) == 1
     told = capsys.readouterr().err
     assert told.startswith("rankshot: ")

@@ -114,7 +114,7 @@ def test_a_folder_of_a_later_version(tmp_path):
     rankshot.save_pretrained(rankshot.wrap(rankshot.models.Conv4(3), preprocess=COLOUR), tmp_path / "saved")
     path = tmp_path / "saved" / "config.json"
     content = path.read_text()
-    for version, message in ((3, "its format 3 is newer than this version"), (0, "its format must be from 1 to 2, got 0")):
+    for version, message in ((4, "its format 4 is newer than this version"), (0, "its format must be from 1 to 3, got 0")):
         path.write_text(content.replace("{", f'{{"format": {version},', 1))
         with pytest.raises(ValueError, match=rf"config\.json: {message}"):
             rankshot.from_pretrained(tmp_path / "saved")

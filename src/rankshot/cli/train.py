@@ -21,7 +21,7 @@ from rankshot.training.keep_memory import keep_freed_memory
 from rankshot.training.run_folder import RunStatus, is_run
 from rankshot.training.stopping import Interrupted
 
-from .parsing import parsed_as, peeked
+from .parsing import parsed_as, peeked, typed
 from .train_options import by_new_names, check_whose, given_in, options_for
 
 EPISODES = 300  # of the comparison with the weights that training began with
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     arguments = by_new_names(arguments)
     peek = peeked(arguments)
     load_files(peek.load)
-    start = starting_from(peek)
+    start = starting_from(peek, typed(arguments))
     check_whose(arguments, start)
     options = parsed_as(options_for(start), arguments, "train")
     given = given_in(options)
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def starting_from(peek: argparse.Namespace) -> TrainConfig:
+def starting_from(peek: argparse.Namespace, options: set[str]) -> TrainConfig:
     """The settings that the other options change: those of --config, of the run to resume, or the method's."""
     if peek.resume and peek.out is None:
         raise ValueError("--resume needs to know which run: name its folder with --out")
@@ -71,17 +71,18 @@ def starting_from(peek: argparse.Namespace) -> TrainConfig:
     if peek.network is not None:
         check_embedding_network(peek.network)
     if peek.config is None and not (peek.resume and is_run(peek.out)):
-        return chosen(start_of(peeked_settings(peek), peek.preset, say), peek)
+        return chosen(start_of(peeked_settings(peek, options), peek.preset, say), peek)
     start = TrainConfig.from_json(peek.config or peek.out / CONFIG)
     if peek.init not in (None, "None") and peek.network is None:
         start = start.changed(**network_of(peek.init))
     return chosen(start, peek)
 
 
-def peeked_settings(peek: argparse.Namespace) -> dict[str, Any]:
-    """Those that decide what a run starts from, as far as they were typed."""
-    typed = {name: getattr(peek, name) for name in ("method", "network", "init", "data", "root")}
-    return {name: None if value == "None" else value for name, value in typed.items() if value is not None}
+def peeked_settings(peek: argparse.Namespace, options: set[str]) -> dict[str, Any]:
+    """Those that decide what a run starts from, as far as they were typed; of the others only that they were."""
+    values = {name: getattr(peek, name) for name in ("method", "network", "init", "data", "root")}
+    typed_names = {option.removeprefix("--").replace("-", "_"): ... for option in options}
+    return typed_names | {name: None if value == "None" else value for name, value in values.items() if value is not None}
 
 
 def chosen(start: TrainConfig, peek: argparse.Namespace) -> TrainConfig:

@@ -14,7 +14,7 @@ from rankshot.data import load, prepared
 from rankshot.data.folder import SIZE
 from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
-from rankshot.methods import method_class, settings_for
+from rankshot.methods import LossMethod, method_class, settings_for
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
@@ -31,18 +31,17 @@ from .optimiser import freeze
 
 USUAL = Preprocess(3, SIZE, SIZE)
 METHOD = TrainConfig().method.name
-# What a run takes over from that which made its first weights; with its objective, where the method is the same.
-RECIPE = ("augment", "schedule", "average")
-FINE_TUNING_RATE = 0.001  # at most
-TOLD_BY_A_RUN = {"data", "method"}  # in config.json: other networks have learned elsewhere
-# Of weights that were not made by a run, such as those of ImageNet (docs/experiments.md).
+# How photographs are fine-tuned (docs/experiments.md); FINE_TUNING is for weights that no run has made, as those of ImageNet.
+PHOTOGRAPHS = ("flip", "crop", "jitter")
+RATE_AT_MOST = 0.001
 FINE_TUNING: dict[str, Any] = {
-    "augment": ("flip", "crop", "jitter"),
+    "augment": PHOTOGRAPHS,
     "schedule": "cosine",
     "learning_rate": 0.0003,
     "updates": 300,
     "validate_every": 30,
 }
+TOLD_BY_A_RUN = {"data", "method"}  # in config.json
 Tell = Callable[[str], None]
 
 
@@ -69,10 +68,15 @@ def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) 
 
 
 def start_of(given: Mapping[str, Any], preset: str | None, tell: Tell) -> TrainConfig:
-    """What the settings that are given change: the method's usual settings, and the network that nobody names."""
+    """What the settings that are given change: the method's usual settings, and the network that nobody names.
+
+    Photographs of one's own are seen by the strongest network, by methods that are a loss on embeddings; the others were
+    made for small networks.
+    """
     start = TrainConfig.of(**settings_for(given.get("method") or METHOD, preset, given.get("data")))
     init, is_own = given.get("init"), own_source(given.get("data") or start.data.name, given.get("root")) is not None
-    if "init" not in given and given.get("network") is None and preset is None and is_own:
+    says_which = "init" in given or given.get("network") is not None or start.network.architecture.settings.keys() & given
+    if not says_which and preset is None and is_own and method_class(start.method.name) is LossMethod:
         init = strongest()
         tell(f"photographs are {why(init)}: --init or --network name another one")
         start = start.changed(init=init)
@@ -124,7 +128,7 @@ def with_recipe_of_its_start(
 ) -> TrainConfig:
     """The recipe that the first weights were made by, or else the usual one of fine-tuning, but for what is given."""
     init = str(config.network.init)
-    recipe = recipe_of(init, config)
+    recipe = recipe_of(init)
     if preset is not None:  # which says all but what the network itself is
         recipe = {name: value for name, value in recipe.items() if name == "mirror"}
     now = config.flat()
@@ -140,17 +144,22 @@ def with_recipe_of_its_start(
     return config.changed(**changes)
 
 
-def recipe_of(init: str, config: TrainConfig) -> dict[str, Any]:
-    """Settings of a run that begins with these weights. A method that they were not made by has an objective of its own."""
+def recipe_of(init: str) -> dict[str, Any]:
+    """Settings of a run that begins with these weights: what they were made by, with all the augmentation of photographs
+    where they have seen mirror images, and no faster than fine-tuning bears."""
     folder = folder_with_network(init)
     mirror = bool(embedder_in(described_in(folder)).get("mirror"))
     if not read_json(folder / CONFIG).keys() >= TOLD_BY_A_RUN:
         return {**FINE_TUNING, "mirror": mirror}
     made_by = TrainConfig.from_json(folder / CONFIG)
-    recipe = {name: made_by.flat()[name] for name in RECIPE}
-    if made_by.method.name == config.method.name:
-        recipe |= made_by.method.settings
-    return {**recipe, "learning_rate": min(made_by.first_learning_rate, FINE_TUNING_RATE), "mirror": mirror}
+    augment = made_by.data.augment
+    return {
+        "augment": PHOTOGRAPHS if "flip" in augment else augment,
+        "schedule": made_by.optimiser.schedule,
+        "average": made_by.optimiser.average,
+        "learning_rate": min(made_by.first_learning_rate, RATE_AT_MOST),
+        "mirror": mirror,
+    }
 
 
 def as_option(name: str, value: Any) -> str:

