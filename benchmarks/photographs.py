@@ -23,7 +23,7 @@ from rankshot.data import ImageSet, load, prepared
 from rankshot.fewshot import Classification
 from rankshot.fewshot.episodes import draw_episodes
 from rankshot.fewshot.evaluation import embed_all
-from rankshot.fewshot.rules import RULES, scores_by
+from rankshot.fewshot.rules import BEST, RULES, scores_by
 from rankshot.gallery import Embedder
 from rankshot.models.strongest import strongest
 from rankshot.training.fitting import preparation_for
@@ -33,15 +33,14 @@ from .tables import FOLDER
 
 WAY, SHOTS, EPISODES, SEED = 20, (1, 5), 400, 0
 AT_ONCE = 50  # episodes
-# Of each network its own size, and some below and above it.
+# Of each network its own size, and of the strongest one below and one above it.
 SIZES: dict[str, tuple[int, ...]] = {
     "conv4-mini-imagenet": (84,),
     "conv4-cub": (64,),
-    "efficientnet-lite0": (128, 160, 224, 280),
-    "efficientnet-lite1": (160, 240, 300),
-    "efficientnet-lite2": (160, 208, 260, 320),
+    "efficientnet-lite0": (224,),
+    "efficientnet-lite1": (240,),
+    "efficientnet-lite2": (208, 260, 320),
 }
-USUAL_RULE = "prototype"
 
 
 def images_of(folder: Path, embedder: Embedder, size: int | None, root: str | None, split: str) -> ImageSet:
@@ -111,7 +110,7 @@ def main() -> None:
         "way": WAY,
         "episodes": EPISODES,
         "small": options.small,
-        "default": {"network": strongest(), "rule": USUAL_RULE},
+        "default": {"network": strongest(), "rule": BEST},
         "networks": [],
     }
     for network in options.network or SIZES:

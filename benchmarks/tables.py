@@ -294,7 +294,8 @@ def photographs() -> str:
             continue
         r = json.loads(path.read_text())
         by_default = r["default"]
-        rows, found = [], {}
+        rows: list[list[str]] = []
+        found: dict[tuple[Any, ...], float] = {}
         for row in r["networks"]:
             cells = {(shot, rule): row[shot][rule]["mean"] for shot in ("1-shot", "5-shot") for rule in row[shot]}
             found |= {(row["network"], row["size"], *cell): value for cell, value in cells.items()}

@@ -22,7 +22,7 @@ from rankshot.models import Conv4
 from rankshot.preprocess import Preprocess
 
 
-@parametrize_with_checks([FewShotClassifier(rule=rule) for rule in RULES])
+@parametrize_with_checks([FewShotClassifier(rule=rule) for rule in (*RULES, "auto")])
 def test_what_scikit_learn_asks_for(estimator, check):
     check(estimator)
 
@@ -64,17 +64,18 @@ def test_other_rules_by_hand():
     found = FewShotClassifier(rule="prototype").fit(X, y)
     assert (found.predict(query) == np.array(list("abcde"))[(q @ means.T).argmax(1)]).all()
     np.testing.assert_allclose(found.nearness(query), (q @ means.T).max(1))
-    theirs = LogisticRegression(fit_intercept=False, tol=1e-10).fit(unit, y)
+    theirs = LogisticRegression(C=10, fit_intercept=False, tol=1e-10, class_weight="balanced").fit(unit, y)
     found = FewShotClassifier(rule="logistic").fit(X, y)
     assert (found.predict(query) == theirs.predict(q)).all()
     assert found.score(X, y) == theirs.score(unit, y)
 
 
-def test_by_default_the_nearest_mean():
+def test_by_default_the_best_rule_that_is_known():
     X, y = blobs(spread=1.0)
     query = np.random.default_rng(1).normal(size=(200, 8))
     answers = {rule: FewShotClassifier(rule=rule).fit(X, y).predict(query) for rule in RULES}
-    assert (FewShotClassifier().fit(X, y).predict(query) == answers["prototype"]).all()
+    assert (FewShotClassifier().fit(X, y).predict(query) == answers["logistic"]).all()
+    assert (FewShotClassifier().fit(X[:3], y[:3]).predict(query) == "a").all()  # a single class, which has nothing to learn
     assert len({tuple(answer) for answer in answers.values()}) == len(RULES)  # they are different rules
 
 

@@ -48,9 +48,9 @@ class Options:
     for a model of Hugging Face. None: the strongest for photographs that is installed."""
     load: Files = ()
     device: Device = "auto"
-    rule: str = "prototype"
-    """How to decide: prototype (the nearest class mean), logistic (regression on the examples), ap (the paper's: the
-    class whose examples are ranked best), or nearest (the nearest example)."""
+    rule: str = "auto"
+    """How to decide: logistic (regression on the examples), prototype (the nearest class mean), ap (the paper's: the
+    class whose examples are ranked best), or nearest (the nearest example). auto: the best that is known, logistic."""
     reject: float | None = None
     """Answer `unknown` where an image is none of these: the share of known images that may be turned away, such as 0.05."""
     threshold: float | None = None

@@ -56,8 +56,8 @@ class Options:
     batch_norm: str = "running"
     """Batch norm: by running averages (fast), or by each batch's own statistics (batch), as the paper did."""
     rule: str | None = None
-    """How to classify: prototype (the nearest class mean), logistic (regression on the labelled images), ap (the
-    paper's), or nearest. None: prototype on images of your own, ap on other data, or the network's own."""
+    """How to classify: logistic (regression on the labelled images), prototype (the nearest class mean), ap (the
+    paper's), or nearest. None: logistic on images of your own, ap on other data, or the network's own."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -53,6 +53,7 @@ def class_sums(support: Tensor, labels: Tensor, way: int) -> Tensor:
 # Rules that learn a vector of each class, (E, S, D) and (S,) -> (E, way, D): its product with a query is the score.
 LINEAR: dict[str, Callable[[Tensor, Tensor, int], Tensor]] = {"prototype": prototypes, "logistic": logistic_weights}
 RULES = ("ap", "nearest", *LINEAR)
+BEST = "logistic"  # of photographs, with one example a class and with several (docs/benchmarks.md)
 
 
 def class_scores(similarities: Tensor) -> Tensor:

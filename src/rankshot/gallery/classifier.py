@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 from torch import Tensor, nn
 
-from rankshot.fewshot.rules import LINEAR, check_rule, prototypes, scores_by
+from rankshot.fewshot.rules import BEST, LINEAR, check_rule, prototypes, scores_by
 from rankshot.vectors import unit_vectors
 
 from .embedder import Embedder
@@ -29,7 +29,7 @@ from .saved_classifier import SETTINGS, Saved, opened, save
 SIMILARITIES_AT_ONCE = 2**22
 TEMPERATURES = tuple(0.001 * 2**step for step in range(12))  # of predict_proba: 0.001 to 2
 EXAMPLES_TO_TRY = 50  # to find it by
-FITTED = 5000  # examples in all the classifiers that logistic regression fits for that
+FITTED, FEWEST_TO_TRY = 2000, 5  # examples in all the classifiers that logistic regression fits for that, one by one
 USUAL_TEMPERATURE = 0.05  # where the examples cannot tell
 
 
@@ -70,9 +70,9 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     embedder   what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`; or
                None: X are embeddings already. With one, X are images: paths, Pillow images, arrays (see `pictures`)
-    rule       "prototype": the class whose mean is nearest; "logistic": logistic regression on the examples; "ap", the
+    rule       "logistic": logistic regression on the examples; "prototype": the class whose mean is nearest; "ap", the
                paper's: the class whose examples the query ranks best, by average precision; "nearest": that of the
-               nearest example
+               nearest example. "auto": the best that is known, logistic regression, as soon as there are two classes
     reject     answer `unknown` where an image is none of these: the share of known images that may be turned away, such as
                0.05, from which the threshold is found by leaving out one example at a time (or, with one example a class,
                from what comes with the weights). None: never
@@ -93,7 +93,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self,
         embedder: str | Path | Embedder | None = None,
         *,
-        rule: str = "prototype",
+        rule: str = "auto",
         reject: float | None = None,
         threshold: float | None = None,
         unknown: Any = None,
@@ -252,7 +252,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return taught, vectors
 
     def _check_settings(self) -> None:
-        check_rule(self.rule)
+        if self.rule != "auto":
+            check_rule(self.rule)
         for name in ("reject", "threshold"):
             value = getattr(self, name)
             if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number, type(None))):
@@ -305,9 +306,11 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         classes, class_indices = np.unique(labels, return_inverse=True)
         vectors, indices = torch.from_numpy(support), torch.from_numpy(class_indices)
         means = prototypes(vectors, indices, len(classes)).numpy()
-        weights = LINEAR[self.rule](vectors, indices, len(classes)).numpy() if self.rule in LINEAR else None
+        rule = self._rule(len(classes))
+        weights = LINEAR[rule](vectors, indices, len(classes)).numpy() if rule in LINEAR else None
         rejection = self._rejection(vectors, indices, len(classes))
-        taught = Taught(support, class_indices, classes, list(names), means, weights, rejection, USUAL_TEMPERATURE)
+        temperature = 1.0 if rule == "logistic" else USUAL_TEMPERATURE
+        taught = Taught(support, class_indices, classes, list(names), means, weights, rejection, temperature)
         return taught._replace(temperature=self._temperature(taught))
 
     def _rejection(self, support: Tensor, labels: Tensor, way: int) -> Rejection | None:
@@ -328,18 +331,18 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _temperature(self, taught: Taught) -> float:
         """That with the best log-likelihood of the examples, some of them, each left out of its class."""
-        counts = np.bincount(taught.labels)
-        if len(counts) < 2 or counts.max() < 2:
-            return USUAL_TEMPERATURE
+        counts, rule = np.bincount(taught.labels), self._rule(len(taught.classes))
+        tries = min(EXAMPLES_TO_TRY, FITTED // len(taught.labels)) if rule == "logistic" else EXAMPLES_TO_TRY
+        if len(counts) < 2 or counts.max() < 2 or tries < FEWEST_TO_TRY:
+            return taught.temperature
         indices = [p for p, label in enumerate(taught.labels) if counts[label] > 1]
-        tries = EXAMPLES_TO_TRY if self.rule != "logistic" else max(5, min(EXAMPLES_TO_TRY, FITTED // len(taught.labels)))
         indices = indices[:: max(1, len(indices) // tries)]
         support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
         scores = []
         for index in indices:
             others = torch.arange(len(support)) != index
             query = support[None, index : index + 1]
-            scores.append(scores_by(self.rule, support[None, others], labels[others], len(counts), query)[0])
+            scores.append(scores_by(rule, support[None, others], labels[others], len(counts), query)[0])
         logits, right = torch.cat(scores), labels[indices]
         losses = [float(nn.functional.cross_entropy(logits / temperature, right)) for temperature in TEMPERATURES]
         return float(TEMPERATURES[int(np.argmin(losses))])
@@ -352,6 +355,11 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         at_once, way = max(1, SIMILARITIES_AT_ONCE // len(labels)), len(taught.classes)
         chunks = torch.split(vectors, at_once)
         return torch.cat([scores_by(self.rule, support, labels, way, chunk[None])[0] for chunk in chunks])
+
+    def _rule(self, way: int) -> str:
+        if self.rule != "auto":
+            return self.rule
+        return BEST if way > 1 else "prototype"
 
     def _vectors_of(self, X: Any, *, first: bool = False) -> Tensor:
         """(n, D) float64, of length 1."""

@@ -19,7 +19,7 @@ from rankshot.data.loading import is_name
 from rankshot.fewshot import Answerer, HasRule, Result, Task, can_answer, evaluate, summary, tasks_for
 from rankshot.fewshot.answerer import check_batch_norm
 from rankshot.fewshot.evaluation import check_episodes
-from rankshot.fewshot.rules import check_rule
+from rankshot.fewshot.rules import BEST, check_rule
 from rankshot.files import write_whole
 from rankshot.hardware import commit, device_for, hardware
 from rankshot.models import from_pretrained
@@ -213,10 +213,10 @@ def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | No
 
 def rule_for(model: nn.Module, protocol: Protocol) -> str | None:
     """How a network classifies: as the protocol says; else by a rule of its own; else by the paper's on the data sets that
-    are known by name, and by the class mean, which is better with several shots, on images of one's own."""
+    are known by name, and by the best that is known on images of one's own."""
     if protocol.rule is not None or isinstance(model, Answerer | HasRule):
         return protocol.rule
-    return "ap" if is_name(protocol.data) else "prototype"
+    return "ap" if is_name(protocol.data) else BEST
 
 
 def record(measured: Measured, protocol: Protocol) -> None:

@@ -31,7 +31,7 @@ from .optimiser import freeze
 
 USUAL = Preprocess(3, SIZE, SIZE)
 METHOD = TrainConfig().method.name
-# How photographs are fine-tuned (docs/experiments.md); FINE_TUNING is for weights that no run has made, as those of ImageNet.
+# How photographs are fine-tuned (docs/experiments.md); FINE_TUNING is for weights that no run has made, such as ImageNet's.
 PHOTOGRAPHS = ("flip", "crop", "jitter")
 RATE_AT_MOST = 0.001
 FINE_TUNING: dict[str, Any] = {
