@@ -12,7 +12,7 @@ from .measure import peak_bytes
 
 
 def main(size: int, regime: str, seed: int) -> None:
-    loss = RankingLoss()
+    loss = RankingLoss.paper()
 
     def forward_and_backward(size: int) -> float:
         embeddings, labels = batch(size, regime, seed)

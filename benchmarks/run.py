@@ -68,7 +68,7 @@ def step_of(loss: Callable[..., torch.Tensor], size: int, regime: str) -> Callab
 
 def peers(regime: str, size: int, rounds: int) -> dict[str, float]:
     """RankingLoss beside pytorch-metric-learning's losses, forward and backward."""
-    losses = {"RankingLoss": RankingLoss(), "SmoothAPLoss": SmoothAPLoss(), "FastAPLoss": FastAPLoss()}
+    losses = {"RankingLoss": RankingLoss.paper(), "SmoothAPLoss": SmoothAPLoss(), "FastAPLoss": FastAPLoss()}
     seconds = interleaved({name: step_of(loss, size, regime) for name, loss in losses.items()}, rounds)
     ours = seconds["RankingLoss"]
     return {
@@ -91,7 +91,7 @@ def beside_a_network(regime: str, size: int = 128) -> dict[str, float]:
         model(images).backward(gradient)
         optimiser.step()
 
-    seconds = interleaved({"Conv4": conv4, "RankingLoss": step_of(RankingLoss(), size, regime)}, rounds=31)
+    seconds = interleaved({"Conv4": conv4, "RankingLoss": step_of(RankingLoss.paper(), size, regime)}, rounds=31)
     return {
         "size": size,
         "Conv4_ms": seconds["Conv4"] * 1e3,
@@ -103,7 +103,7 @@ def beside_a_network(regime: str, size: int = 128) -> dict[str, float]:
 def growth(regime: str) -> dict[str, object]:
     """Time from 512 to 4096, and the exponent between the two ends."""
     sizes = (512, 1024, 2048, 4096)
-    seconds = interleaved({str(size): step_of(RankingLoss(), size, regime) for size in sizes}, rounds=5)
+    seconds = interleaved({str(size): step_of(RankingLoss.paper(), size, regime) for size in sizes}, rounds=5)
     exponent = math.log(seconds["4096"] / seconds["512"]) / math.log(4096 / 512)
     return {"ms": {size: taken * 1e3 for size, taken in seconds.items()}, "exponent": exponent}
 
@@ -132,7 +132,7 @@ def sorting(width: int) -> dict[str, float]:
 def main(path: Path = RESULTS) -> None:
     results = {
         **circumstances(SEED),
-        "config": {"dimensions": DIMENSIONS, "loss": repr(RankingLoss()), "peers": "pytorch-metric-learning 2.9.0"},
+        "config": {"dimensions": DIMENSIONS, "loss": repr(RankingLoss.paper()), "peers": "pytorch-metric-learning 2.9.0"},
         "inference": {regime: inference(regime) for regime in REGIMES},
         "peers": {regime: [peers(regime, 128, rounds=21), peers(regime, 512, rounds=5)] for regime in REGIMES},
         "conv4": {regime: beside_a_network(regime) for regime in REGIMES},

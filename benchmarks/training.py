@@ -35,7 +35,7 @@ def bare_step(config: TrainConfig) -> Callable[[], None]:
     images, labels = on_device(data.load("glyphs"), device)
     indices = ClassBatchSampler(labels, config.batch.classes, config.batch.size, seed=SEED).draw(0)
     pixels, labels = images[indices].float() / 255, labels[indices]
-    model, loss = Conv4().to(device), RankingLoss()
+    model, loss = Conv4().to(device), RankingLoss.paper()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
 
     def step() -> None:

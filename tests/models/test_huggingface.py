@@ -440,5 +440,5 @@ def test_in_a_process_of_its_own_and_by_a_name_of_the_hub(vit, tmp_path):
     is_same, dimensions, sentence, has_torchvision = done.stdout.splitlines()
     assert is_same == "True"
     assert dimensions == "16"
-    assert sentence.startswith("there is no folder somebody/unknown here, and huggingface.co does not give it: ")
+    assert sentence.startswith("there is no folder somebody/unknown here, and the hub does not give it: ")
     assert has_torchvision == "False"

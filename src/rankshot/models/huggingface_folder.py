@@ -217,7 +217,7 @@ def _fetched(name: str, file: str) -> Path | None:
             path = cached_file(name, file, _raise_exceptions_for_missing_entries=file == CONFIG)
         except Exception as error:  # of the network, of many kinds
             raise FileNotFoundError(
-                f"there is no folder {name} here, and huggingface.co does not give it: {first_line(error)}"
+                f"there is no folder {name} here, and the hub does not give it: {first_line(error)}"
             ) from None
     return None if path is None else Path(os.path.realpath(path))
 
