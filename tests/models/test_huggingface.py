@@ -424,6 +424,7 @@ print("torchvision" in sys.modules)
 """
 
 
+@pytest.mark.slow  # processes that import transformers
 def test_in_a_process_of_its_own_and_by_a_name_of_the_hub(vit, tmp_path):
     """The name of a model that lies in the hub's cache, and one that does not, with nothing to connect to."""
     folder = save_pretrained(from_pretrained(f"hf:{vit}"), tmp_path / "saved")

@@ -52,6 +52,11 @@ def test_what_is_given_comes_first():
     assert "schedule" not in sentence
 
 
+def test_a_method_with_a_rate_of_its_own_keeps_it():
+    found = with_recipe_of_its_start(TrainConfig.of(init="conv4-cub", method="siamese"), (), silent)
+    assert (found.first_learning_rate, found.optimiser.schedule) == (0.1, "cosine")
+
+
 def test_a_preset_says_all_but_what_the_network_is():
     found = config_for("paper", data="glyphs", init="conv4-omniglot", tell=silent)
     assert (found.optimiser.schedule, found.method.settings["alpha"], found.data.augment) == ("constant", 10.0, ())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from rankshot.data import load, prepared
@@ -15,11 +16,12 @@ from rankshot.data.folder import SIZE
 from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
 from rankshot.methods import LossMethod, method_class, settings_for
+from rankshot.methods.method import LEARNING_RATE, learning_rate_of
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
 from rankshot.models.pretrained import described_in, folder_with_network, preprocess_in
-from rankshot.models.strongest import strongest, why
+from rankshot.models.strongest import COMES_ALONG, strongest, why
 from rankshot.preprocess import Preprocess
 from rankshot.registry import Choice
 from rankshot.schema import read_json
@@ -78,7 +80,10 @@ def start_of(given: Mapping[str, Any], preset: str | None, tell: Tell) -> TrainC
     says_which = "init" in given or given.get("network") is not None or start.network.architecture.settings.keys() & given
     if not says_which and preset is None and is_own and method_class(start.method.name) is LossMethod:
         init = strongest()
-        tell(f"photographs are {why(init)}: --init or --network name another one")
+        faster = (
+            "" if torch.cuda.is_available() or init == COMES_ALONG else f"; without a GPU, --init {COMES_ALONG} is faster"
+        )
+        tell(f"photographs are {why(init)}: --init or --network name another one{faster}")
         start = start.changed(init=init)
     return start if init is None or given.get("network") is not None else start.changed(**network_of(init))
 
@@ -130,7 +135,9 @@ def with_recipe_of_its_start(
     init = str(config.network.init)
     recipe = recipe_of(init)
     if preset is not None:  # which says all but what the network itself is
-        recipe = {name: value for name, value in recipe.items() if name == "mirror"}
+        recipe = {"mirror": recipe["mirror"]}
+    if config.method.is_object or learning_rate_of(config.method.name) != LEARNING_RATE:  # it has one of its own
+        recipe.pop("learning_rate", None)
     now = config.flat()
     changes = {name: value for name, value in recipe.items() if name not in given and now[name] != value}
     if changes.get("mirror") and "flip" not in changes.get("augment", now["augment"]):
