@@ -1,6 +1,6 @@
 """What the two scales of `RankingLoss()` cost beside the paper's objective: `python -m benchmarks.objectives`.
 
-Forward and backward, interleaved, 8 images a class; into results/benchmarks/objectives.json. The other benchmarks of the loss
+Forward and backward, interleaved, 8 images a class; into results/benchmarks/objectives.json. Other benchmarks of the loss
 measure the paper's objective, which ranks every query once; this one ranks it five times.
 """
 
