@@ -47,6 +47,7 @@ bench: setup quickstart
 	$(BIN)/python -m benchmarks.heap
 	$(BIN)/python -m benchmarks.gallery
 	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.objectives
 
 # Campaigns, at length: hostile inputs, crashes and full disks, many threads and processes. See docs/campaigns.md.
 fuzz: setup
