@@ -114,7 +114,8 @@ def headlines(results: dict[str, Any]) -> str:
             f"- **Fast.** {small['SmoothAPLoss_ratio']:.0f} times as fast as pytorch-metric-learning's Smooth-AP at"
             f" {small['size']} images and {large['SmoothAPLoss_ratio']:.0f} times at {large['size']};"
             f" {100 * share:.0f} % of a Conv4 training step on a CPU ([benchmarks](docs/benchmarks.md)). That is the"
-            f" paper's objective; both scales of `RankingLoss()` take {min(ratios):.0f} to {max(ratios):.0f} times as long.",
+            f" paper's objective; `RankingLoss()`, at two scales, takes {min(ratios):.0f} to {max(ratios):.0f}"
+            " times as long.",
         ]
     )
 
