@@ -40,7 +40,7 @@ def main() -> None:
         torch.nn.Flatten(),
     )
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
-    loss_of = RankingLoss()  # mAP-DLM, as the paper trains it
+    loss_of = RankingLoss()  # the best that is known of mAP-DLM
 
     def report(step: int) -> None:
         model.eval()

@@ -223,7 +223,7 @@ def test_it_goes_on_from_anywhere(place, monkeypatch, capsys):
 def test_killed_before_its_first_checkpoint_it_still_begins_with_those_weights(place, rankshot):
     """A run folder that has its settings and nothing else yet."""
     class_folders(place / "photos", classes=4)
-    options = ["--data", "photos", "--init", "conv4-cub", *FEW, "--learning-rate", "1e-30"]
+    options = ["--data", "photos", "--init", "conv4-cub", *FEW, "--learning-rate", "1e-30", "--average", "0"]
     assert main(["train", *options, "--run", "whole"]) == 0
     process = subprocess.Popen(rankshot("train", *options, "--run", "killed"), stdout=subprocess.DEVNULL)
     while process.poll() is None and not (place / "killed" / "config.json").exists():
