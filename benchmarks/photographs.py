@@ -118,7 +118,12 @@ def main() -> None:
         for size in options.size or SIZES.get(network, (embedder.preprocess.height,)):
             images = images_of(folder, embedder, size, options.root, options.split)
             vectors = embed_all(embedder.network.to(device), images)
-            row: dict[str, Any] = {"network": network, "size": size, "classes": len(images.classes), "images": len(images)}
+            row: dict[str, Any] = {
+                "network": Path(network).name,
+                "size": size,
+                "classes": len(images.classes),
+                "images": len(images),
+            }
             row |= measured(vectors, torch.from_numpy(images.labels))
             results["networks"].append(row)
             shots = {shot: {rule: round(x["mean"], 2) for rule, x in row[shot].items()} for shot in ("1-shot", "5-shot")}

@@ -88,5 +88,7 @@ def main(arguments: Sequence[str]) -> int:
         report.record(column, protocol)
     path = report.report_path(runs[0], protocol.data, protocol.split, protocol.root)
     report.write_report(path, columns, protocol)
-    say("", f"{protocol.episodes} episodes a task, with 95 % intervals. The report: {path}")
+    rules = dict.fromkeys(report.rule_for(column.model, protocol) or "its own" for column in columns)
+    told = f"{protocol.episodes} episodes a task, with 95 % intervals; rule: {', '.join(rules)}"
+    say("", f"{told}. The report: {path}")
     return 0

@@ -8,6 +8,7 @@ from .measured import (
     names_of,
     protocol_for,
     record,
+    rule_for,
     unseen_protocol,
 )
 from .page import write_report
@@ -24,6 +25,7 @@ __all__ = [
     "protocol_for",
     "record",
     "report_path",
+    "rule_for",
     "text_table",
     "unseen_protocol",
     "write_report",

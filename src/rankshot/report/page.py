@@ -17,7 +17,7 @@ from rankshot.version import __version__
 
 from .chart import Points, chart
 from .embedding_map import embedding_map
-from .measured import Measured, Protocol
+from .measured import Measured, Protocol, rule_for
 from .retrievals import retrievals
 from .table import html_table
 
@@ -48,7 +48,8 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
     lead = (
         f"Measured on the {protocol.split} split of {protocol.data}: {n_classes} classes, {seen}, "
         f"{n_images} images. {protocol.episodes} episodes a task (seed {protocol.seed}), batch norm by "
-        f"{'running averages' if protocol.batch_norm == 'running' else 'the statistics of each batch'}."
+        f"{'running averages' if protocol.batch_norm == 'running' else 'the statistics of each batch'}, "
+        f"classified by the rule {rule_for(first.model, protocol) or 'of its own'}."
     )
     sections = {
         "How good is it?": f"<div class=scroll>{html_table(columns)}</div><p class=note>Means with 95 % intervals. In "
