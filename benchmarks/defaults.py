@@ -45,6 +45,13 @@ OURS = {
     "wider-0.1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.1),
 }
 WIDEST = {"widest-0.1": ours(epsilon=0.005, smoothing=0.04, coarse_weight=0.1)}
+# Where classes are few, a coarse scale that never ends may teach a network its training classes by heart.
+GENTLER = {
+    "wider-0": ours(epsilon=0.003, smoothing=0.02),
+    "wider-0.03": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.03),
+    "wider-0.3-alpha-1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.3, coarse_alpha=1.0),
+    "wider-1-alpha-1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=1.0, coarse_alpha=1.0),
+}
 SMOOTH_AP = {f"smooth-ap-{temperature}": smooth_ap(temperature) for temperature in (0.005, 0.01, 0.02)}
 SOFTER = {"smooth-ap-0.05": smooth_ap(0.05)}
 FOR_LONGER = range(3, 9)  # more seeds, where ten validation classes leave much to chance
@@ -84,14 +91,19 @@ def plan(network: str) -> Iterator[tuple[str, str, dict[str, Any], float, int]]:
         for seed, (label, loss) in product(FOR_LONGER, {**OURS, **WIDEST, **SMOOTH_AP}.items()):
             if label not in ("coarse-0.03", "coarse-0.3"):
                 yield "grocery", label, {**CONV4["grocery"], **loss}, 0.003, seed
+        for seed, (label, loss) in product(range(6), GENTLER.items()):
+            yield "grocery", label, {**CONV4["grocery"], **loss}, 0.003, seed
+        for seed, data, (label, loss) in product(SEEDS, CONV4, GENTLER.items()):
+            if data != "grocery":
+                yield data, label, {**CONV4[data], **loss}, 0.003, seed
     elif network == "conv4-mini-imagenet":
         for seed, rate, (label, settings) in product(SEEDS, (0.0003, 0.001), FINE_TUNED.items()):
             yield "grocery", label, {"updates": 800, "init": network, **settings}, rate, seed
     else:
         start = {"network": network, "init": network}
-        wider = {"wider-0.1": OURS["wider-0.1"], **WIDEST}
-        for seed, data, (label, loss) in product(SEEDS, EFFICIENTNET, {**wider, **SMOOTH_AP, **SOFTER}.items()):
-            if label != "smooth-ap-0.005":
+        compared = {name: {**OURS, **SMOOTH_AP}[name] for name in ("wider-0.1", "smooth-ap-0.01", "smooth-ap-0.02")}
+        for losses in (compared, GENTLER, {**WIDEST, **SOFTER}):
+            for seed, data, (label, loss) in product(SEEDS, EFFICIENTNET, losses.items()):
                 yield data, label, {**EFFICIENTNET[data], **loss, **start}, 0.0003, seed
 
 

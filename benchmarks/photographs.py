@@ -33,13 +33,13 @@ from .tables import FOLDER
 
 WAY, SHOTS, EPISODES, SEED = 20, (1, 5), 400, 0
 AT_ONCE = 50  # episodes
-# Of each network its own size, and of the strongest one below and one above it.
+# Of each network its own size, and of the strongest also some below and above it.
 SIZES: dict[str, tuple[int, ...]] = {
     "conv4-mini-imagenet": (84,),
     "conv4-cub": (64,),
     "efficientnet-lite0": (224,),
     "efficientnet-lite1": (240,),
-    "efficientnet-lite2": (208, 260, 320),
+    "efficientnet-lite2": (208, 260, 288, 320),
 }
 
 

@@ -118,6 +118,9 @@ class Embedder:
             )
         if self.folder is not None or device != "auto":
             network = network.to(place)
+        if self.folder is not None and place.type == "cuda":
+            # Channels last, cudnn compiles depthwise convolutions anew for each number of images, which takes seconds.
+            network = network.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         self.network, self.preprocess = network.eval(), preprocess
         check_memory(network, self.preprocess, self.name)
         if self.folder is not None and preprocess == known:  # of pictures that are made ready otherwise, they say nothing
