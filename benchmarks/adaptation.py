@@ -24,7 +24,7 @@ from rankshot.training.state import live_tensors
 from rankshot.training.step import GraphedStep, Step, repeatable
 
 from .measure import circumstances, interleaved
-from .tables import FOLDER
+from .places import FOLDER
 
 SEED, ROUNDS = 0, 5
 IMAGES, PER_CLASS = 2000, 20

@@ -27,7 +27,7 @@ from rankshot.data.trees import open_tree
 from rankshot.preprocess import Preprocess
 
 from .measure import circumstances, in_a_process, interleaved
-from .tables import FOLDER
+from .places import FOLDER
 
 
 def anonymous_kib() -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import json
 import statistics
 from collections.abc import Iterator
 from itertools import product
@@ -23,7 +22,10 @@ from rankshot.reproduce.job import Run
 from rankshot.reproduce.run_all import run_all
 from rankshot.training import TrainConfig
 
-RESULTS = Path("results")
+from .places import ROOT
+from .tables.defaults import measured
+
+RESULTS = ROOT / "results"
 FOLDER = "defaults"
 SEEDS = (0, 1, 2)
 AUGMENT = ("flip", "crop", "jitter")
@@ -138,14 +140,8 @@ def data_names(network: str, root: str | None, grocery: Path) -> dict[str, str]:
 
 
 def table(results: Path) -> Iterator[str]:
-    """A line a setting: retrieval among the most classes on the validation classes, mean and deviation over seeds."""
-    found: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for path in sorted((results / FOLDER).glob("*/*/*/*.json")):
-        record = json.loads(path.read_text())
-        *_, network, data, label, _ = path.parts
-        measured = record["validation"]["running"]
-        found.setdefault((network, data), {}).setdefault(label, []).append(100 * list(measured.values())[-1]["mean"])
-    for (network, data), labels in found.items():
+    """A line a setting: mean and deviation over seeds, the best first."""
+    for (network, data), labels in measured(results).items():
         yield f"{network} {data}"
         for label, values in sorted(labels.items(), key=lambda item: -statistics.mean(item[1])):
             deviation = statistics.stdev(values) if len(values) > 1 else 0.0

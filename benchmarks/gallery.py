@@ -21,7 +21,7 @@ from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Gallery
 
 from .measure import circumstances, interleaved
-from .tables import FOLDER
+from .places import FOLDER
 
 SEED, IMAGES, VECTORS, DIMENSIONS, QUERIES, ROUNDS = 0, 512, 100_000, 64, 256, 5
 

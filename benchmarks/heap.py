@@ -16,7 +16,7 @@ from rankshot.training import TrainConfig
 from rankshot.training.keep_memory import keep_freed_memory
 
 from .measure import circumstances, in_a_process
-from .tables import FOLDER
+from .places import FOLDER
 from .training import SEED, bare_step
 
 ROUNDS, WARM, UPDATES = 5, 5, 40

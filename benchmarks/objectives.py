@@ -12,8 +12,8 @@ from typing import Any
 from rankshot.losses import RankingLoss
 
 from .measure import circumstances, interleaved
+from .places import FOLDER
 from .run import SEED, step_of
-from .tables import FOLDER
 
 SIZES, REGIME, ROUNDS = (128, 512, 2048), "8 a class", 11
 

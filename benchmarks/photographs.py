@@ -29,7 +29,7 @@ from rankshot.models.strongest import strongest
 from rankshot.training.fitting import preparation_for
 
 from .measure import circumstances
-from .tables import FOLDER
+from .places import FOLDER
 
 WAY, SHOTS, EPISODES, SEED = 20, (1, 5), 400, 0
 AT_ONCE = 50  # episodes

@@ -11,7 +11,7 @@ from rankshot.schema import read_json
 from rankshot.training.run_folder import read_metrics
 
 from .measure import circumstances
-from .tables import QUICKSTART
+from .places import QUICKSTART
 
 RUNS = Path("runs/quickstart")
 

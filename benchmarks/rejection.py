@@ -28,7 +28,7 @@ from rankshot.reproduce.calibrate import other_test_classes
 from rankshot.training import TrainConfig
 
 from .measure import circumstances
-from .tables import FOLDER
+from .places import FOLDER
 
 MODELS, WAY, SHOTS, EPISODES, SEED = ("conv4-omniglot", "conv4-mini-imagenet", "conv4-cub"), 20, (5, 1), 1000, 0
 

@@ -19,7 +19,8 @@ from rankshot.ranking.sorting import sort_rows
 from . import textbook
 from .batches import DIMENSIONS, REGIMES, batch
 from .measure import circumstances, in_a_process, interleaved
-from .tables import RESULTS, tables
+from .places import RESULTS
+from .tables.ranking import tables
 
 SEED = 0
 

@@ -16,7 +16,7 @@ from rankshot.reproduce.plan import BENCHMARKS, METHODS
 from rankshot.training import Callback, TrainConfig, train
 
 from .measure import circumstances
-from .tables import FOLDER
+from .places import FOLDER
 
 SEED, ROUNDS, UPDATES = 0, 2, 1000
 ALONE = {"validate_every": 0, "checkpoint_every": 10**6, "log_every": 500}

@@ -15,8 +15,8 @@ from rankshot.training import TrainConfig
 from rankshot.training.keep_memory import keep_freed_memory
 
 from .measure import circumstances
+from .places import FOLDER
 from .speed import ALONE, seconds_of
-from .tables import FOLDER
 
 SEED = 0
 UPDATES, ROUNDS = {"cpu": 8, "cuda": 500}, {"cpu": 9, "cuda": 3}  # other work on a CPU disturbs single rounds

@@ -23,7 +23,7 @@ from rankshot.training import Callback, TrainConfig, train
 from rankshot.training.assembly import on_device
 
 from .measure import circumstances
-from .tables import FOLDER
+from .places import FOLDER
 
 SEED, ROUNDS, WARM = 0, 5, 20
 EPISODES, ANEW = 1000, 20  # of each task; and how many of them are embedded anew, which takes too long for all

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks import tables
+from benchmarks.tables import pages
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -51,9 +51,9 @@ def test_links_between_pages_lead_somewhere():
             assert "://" in target or (page.parent / target).exists(), f"{page.name} points to {target}"
 
 
-@pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
 def test_figures_are_those_of_the_last_measurement(page):
-    assert page.read_text() == tables.filled(page), "run `make tables`"
+    assert page.read_text() == pages.filled(page), "run `make tables`"
 
 
 def test_every_promise_has_its_test():

@@ -56,7 +56,7 @@ class EfficientNetLite(nn.Module):
         if images.dim() != 4 or min(images.shape[2:]) < SMALLEST:
             least = f"images (B, C, H, W) of at least {SMALLEST}x{SMALLEST} pixels"
             raise ValueError(f"EfficientNet-Lite takes {least}, got {tuple(images.shape)}")
-        weights = self.stem[0].weight
+        weights = next(self.parameters())  # of the first layer
         is_last = weights.is_contiguous(memory_format=torch.channels_last)  # `Embedder` may have changed it
         values = images.contiguous(memory_format=torch.channels_last if is_last else torch.contiguous_format)
         places: Tensor = self.head(self.blocks(self.stem(values)))

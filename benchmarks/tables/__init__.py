@@ -1,0 +1,1 @@
+"""Figures for the documentation from what was measured; `python -m benchmarks.tables` puts them into the pages."""

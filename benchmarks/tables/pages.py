@@ -1,0 +1,57 @@
+"""Which figures go where in the pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from rankshot.reproduce.tables import trials_table
+
+from ..places import RESULTS, ROOT
+from .defaults import defaults
+from .own_images import data, gallery, ready, rejection
+from .photographs import fine_tuned, photographs
+from .ranking import headlines, objectives, tables
+from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
+from .training import heap, quickstart, speed, training
+
+SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
+
+SECTIONS = {
+    "paper": paper,
+    "systems_options": options_of_systems,
+    "systems_omniglot": lambda: of_systems("omniglot"),
+    "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),
+    "systems_cost": cost_of_systems,
+    "systems_adaptation": cost_of_adaptation,
+    "ready": ready,
+    "speed": speed,
+    "trials_omniglot": lambda: trials_table(ROOT / "results", "omniglot"),
+    "trials_mini_imagenet": lambda: trials_table(ROOT / "results", "mini-imagenet"),
+    "trials_glyphs": lambda: trials_table(ROOT / "results", "glyphs"),
+    "trials_cub": lambda: trials_table(ROOT / "results", "cub"),
+    "data": data,
+    "gallery": gallery,
+    "rejection": rejection,
+    "photographs": photographs,
+    "objectives": objectives,
+    "fine_tuned": fine_tuned,
+    "defaults": defaults,
+    "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
+    "ranking": lambda: tables(json.loads(RESULTS.read_text())),
+    "training": training,
+    "heap": heap,
+    "quickstart": quickstart,
+}
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "experiments", "systems"))]
+
+
+def filled(page: Path) -> str:
+    """The text of a page with its figures replaced by the last ones measured."""
+
+    def fresh(match: re.Match[str]) -> str:
+        name = match.group(1)
+        return f"<!-- {name}: from here -->\n\n{SECTIONS[name]()}\n\n<!-- {name}: to here -->"
+
+    return SECTION.sub(fresh, page.read_text())

@@ -1,0 +1,115 @@
+"""The loss: inference, growth, memory, and the figures of the README."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rankshot.reproduce.tables import markdown as table
+
+from ..places import FOLDER
+
+
+def tables(results: dict[str, Any]) -> str:
+    """Everything, in the order of the questions that a user asks."""
+    r = results
+    where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    parts = [f"Measured on {where}. All ratios are medians of interleaved runs."]
+    parts += [
+        "**Loss-augmented inference**, a batch of 128, against the textbook's loops",
+        table(
+            ["", "textbook", "a cell", "rankshot", "ratio", "ratio of single calls"],
+            [
+                [
+                    regime,
+                    f"{x['textbook_ms']:.0f} ms",
+                    f"{x['textbook_us_per_cell']:.2f} µs",
+                    f"{x['rankshot_ms']:.2f} ms",
+                    f"**{x['ratio']:.0f}x**",
+                    f"{x['single_call_ratio']:.0f}x",
+                ]
+                for regime, x in r["inference"].items()
+            ],
+        ),
+        "**Loss, forward and backward**, against pytorch-metric-learning 2.9",
+        table(
+            ["", "RankingLoss.paper()", "SmoothAPLoss", "ratio", "FastAPLoss", "ratio"],
+            [
+                [
+                    f"{x['size']} images, {regime}",
+                    f"{x['RankingLoss_ms']:.1f} ms",
+                    f"{x['SmoothAPLoss_ms']:.0f} ms",
+                    f"**{x['SmoothAPLoss_ratio']:.0f}x**",
+                    f"{x['FastAPLoss_ms']:.1f} ms",
+                    f"**{x['FastAPLoss_ratio']:.1f}x**",
+                ]
+                for regime, sizes in r["peers"].items()
+                for x in sizes
+            ],
+        ),
+        "**Beside a network**: one Conv4 training step on 128 images of 28x28",
+        table(
+            ["", "Conv4 step", "RankingLoss.paper()", "share"],
+            [
+                [regime, f"{x['Conv4_ms']:.0f} ms", f"{x['RankingLoss_ms']:.1f} ms", f"**{100 * x['share']:.1f} %**"]
+                for regime, x in r["conv4"].items()
+            ],
+        ),
+        "**Growth with the batch**, forward and backward",
+        table(
+            ["", *next(iter(r["growth"].values()))["ms"], "exponent"],
+            [
+                [regime, *(f"{ms:.0f} ms" for ms in x["ms"].values()), f"**{x['exponent']:.2f}**"]
+                for regime, x in r["growth"].items()
+            ],
+        ),
+        "**Large batches**, forward and backward in a process of their own; memory above the inputs",
+        table(
+            ["", "time", "peak memory"],
+            [
+                [f"{x['size']} images, {regime}", f"{x['seconds']:.1f} s", f"{x['peak_mib']:.0f} MiB"]
+                for regime, sizes in r["memory"].items()
+                for x in sizes
+            ],
+        ),
+        "**Sorting 128 rows**: torch's stable sort, and `ranking.sorting`",
+        table(
+            ["columns", "torch", "packed", "ratio"],
+            [
+                [str(x["width"]), f"{x['torch_ms']:.2f} ms", f"{x['packed_ms']:.2f} ms", f"{x['ratio']:.1f}x"]
+                for x in r["sorting"]
+            ],
+        ),
+    ]
+    return "\n\n".join(parts)
+
+
+def headlines(results: dict[str, Any]) -> str:
+    """The few figures of the README."""
+    small, large = results["peers"]["8 a class"]
+    share = max(x["share"] for x in results["conv4"].values())
+    biggest = max((x for sizes in results["memory"].values() for x in sizes), key=lambda x: x["peak_mib"])
+    objectives = json.loads((FOLDER / "objectives.json").read_text())
+    ratios = [x["ratio"] for x in objectives["ratios"].values()]
+    return "\n".join(
+        [
+            f"- **Real batches.** Uneven classes in any order, thousands of images: a batch of {biggest['size']:,} takes"
+            f" {biggest['peak_mib']:.0f} MiB. No table of all pairs is ever made.",
+            f"- **Fast.** {small['SmoothAPLoss_ratio']:.0f} times as fast as pytorch-metric-learning's Smooth-AP at"
+            f" {small['size']} images and {large['SmoothAPLoss_ratio']:.0f} times at {large['size']};"
+            f" {100 * share:.0f} % of a Conv4 training step on a CPU ([benchmarks](docs/benchmarks.md)). That is the"
+            f" paper's objective; `RankingLoss()`, at two scales, takes {min(ratios):.0f} to {max(ratios):.0f}"
+            " times as long.",
+        ]
+    )
+
+
+def objectives() -> str:
+    """What both scales cost."""
+    r = json.loads((FOLDER / "objectives.json").read_text())
+    rows = [
+        [f"{size} images", f"{x['paper_ms']:.1f} ms", f"{x['two_scales_ms']:.1f} ms", f"**{x['ratio']:.1f}x**"]
+        for size, x in r["ratios"].items()
+    ]
+    where = f"{r['regime']}, {r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, {r['commit'][:10]}"
+    return f"{table(['', 'RankingLoss.paper()', 'RankingLoss()', 'ratio'], rows)}\n\nForward and backward, {where}."

@@ -1,0 +1,81 @@
+"""The paper's tables, and all systems beside one another."""
+
+from __future__ import annotations
+
+import json
+
+from rankshot.methods import METHODS
+from rankshot.methods.method import presets_of
+from rankshot.reproduce.plan import BENCHMARKS
+from rankshot.reproduce.published import TITLES
+from rankshot.reproduce.systems import systems_table
+from rankshot.reproduce.tables import main_table, norm_of
+from rankshot.reproduce.tables import markdown as table
+
+from ..places import FOLDER, ROOT
+
+
+def paper() -> str:
+    """The tables of the README: every data set that has rows, by the norm that validation classes chose, or the paper's."""
+    tables = (main_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch") for name in BENCHMARKS)
+    return "\n\n".join(text for text in tables if text)
+
+
+def of_systems(name: str) -> str:
+    """All systems on one data set, by the norm that validation classes chose."""
+    text = systems_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch")
+    return text or "Not measured yet."
+
+
+def cost_of_systems() -> str:
+    """Seconds of an update, relative to mAP-DLM, wherever that was measured."""
+    results = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("systems-*.json"))]
+    if not results:
+        return "Not measured yet."
+    rows = []
+    for method, title in TITLES.items():
+        ratios = [r["seconds_an_update"][method] / r["seconds_an_update"]["map-dlm"] for r in results]
+        rows.append([title, str(results[0]["images"][method]), *(f"{ratio:.2f}x" for ratio in ratios)])
+    circumstances = "; ".join(
+        f"{r['processor']}{'' if 'NVIDIA' in r['processor'] else ', ' + str(r['threads']) + ' threads'}, "
+        f"{r['date']}, commit {r['commit'][:10]}, where {len(r['all']['map-dlm'])} rounds of mAP-DLM took "
+        f"{1000 * min(r['all']['map-dlm']):.2f} to {1000 * max(r['all']['map-dlm']):.2f} ms an update"
+        for r in results
+    )
+    head = ["", "images", *(r["processor"] for r in results)]
+    return (
+        "`python -m benchmarks.systems`: glyphs, 28x28, each system with the batch that it takes by default, in turns; "
+        f"medians. Measured on {circumstances}.\n\n{table(head, rows)}"
+    )
+
+
+def cost_of_adaptation() -> str:
+    """An update of MAML, by how the derivatives of its layers are computed."""
+    rows, circumstances = [], []
+    for path in sorted(FOLDER.glob("adaptation-*.json")):
+        r = json.loads(path.read_text())
+        circumstances.append(f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
+        for name, result in r.items():
+            if isinstance(result, dict):
+                derived, written = (1000 * result["seconds_an_update"][way] for way in ("as_torch_derives", "written_out"))
+                where = f"{name}, {r['processor']}"
+                rows.append([where, f"{derived:.1f} ms", f"{written:.1f} ms", f"**{derived / written:.2f}x**"])
+    note = f"`python -m benchmarks.adaptation`, measured on {'; '.join(circumstances)}."
+    return f"{note}\n\n{table(['batches of', 'as torch derives them', 'written out', 'ratio'], rows)}"
+
+
+def options_of_systems() -> str:
+    """What --options and --preset take, by every system."""
+    rows = [
+        [
+            f"`{name}`",
+            ", ".join(f"`--{setting.replace('_', '-')} {value}`" for setting, value in METHODS[name].defaults.items())
+            or "–",
+            ", ".join(f"`{preset}`" for preset in presets_of(name)),
+        ]
+        for name in TITLES
+    ]
+    return "\n".join(
+        ["| `--method` | its settings, and their defaults | `--preset` |", "|---|---|---|"]
+        + [f"| {' | '.join(row)} |" for row in rows]
+    )

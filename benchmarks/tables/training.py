@@ -1,0 +1,113 @@
+"""The training loop, whole runs on a GPU, and the quickstart."""
+
+from __future__ import annotations
+
+import json
+
+from rankshot.reproduce.tables import markdown as table
+
+from ..places import FOLDER, QUICKSTART
+
+
+def training() -> str:
+    """The loop and the evaluator, on every machine that they were measured on."""
+    results = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("training*.json"))]
+    where = [r["processor"] if "+cu" in r["torch"] else f"{r['processor']}, {r['threads']} threads" for r in results]
+    circumstances = "; ".join(
+        f"{name}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+        for name, r in zip(where, results, strict=True)
+    )
+    loops = [
+        [
+            name,
+            f"{x['bare_per_second']:.1f}",
+            f"{x['loop_per_second']:.1f}",
+            f"**{100 * x['share']:.0f} %**",
+            ", ".join(f"{100 * a / b:.0f}" for a, b in zip(x["all"]["loop"], x["all"]["bare"], strict=True)),
+        ]
+        for name, x in zip(where, (r["loop"] for r in results), strict=True)
+    ]
+    evaluations = [
+        [name, f"{x['embedding_s']:.1f} s", f"{x['episodes_s']:.1f} s", f"{x['anew_s']:.0f} s", f"**{x['ratio']:.0f}x**"]
+        for name, x in zip(where, (r["evaluation"] for r in results), strict=True)
+    ]
+    return "\n\n".join(
+        [
+            f"Measured on {circumstances}.",
+            "**The loop**, updates a second of Conv4 with mAP-DLM on 128 images of 28x28, validation aside",
+            table(["", "bare step", "`train`", "share: median of five rounds", "each round"], loops),
+            "**The evaluator**, six tasks with 1,000 episodes each",
+            table(["", "embedding once", "all episodes", "embedding every episode anew", "ratio"], evaluations),
+        ]
+    )
+
+
+def heap() -> str:
+    """Training on a CPU with freed memory given back, and kept."""
+    results = json.loads((FOLDER / "heap.json").read_text())
+    plain, kept = results["given_back"], results["kept"]
+    rows = [
+        [
+            name,
+            f"{1000 * measured['seconds_an_update']:.0f} ms",
+            f"{measured['faults_an_update']:,.0f}",
+            f"{measured['peak_bytes'] / 2**20:.0f} MiB",
+        ]
+        for name, measured in (("given back at once", plain), ("kept", kept))
+    ]
+    where = f"{results['processor']}, {results['threads']} threads, torch {results['torch']}, {results['date']}"
+    return "\n\n".join(
+        [
+            f"`python -m benchmarks.heap`, measured on {where}, commit {results['commit'][:10]}: "
+            f"**{plain['seconds_an_update'] / kept['seconds_an_update']:.2f}x**.",
+            table(["what an update frees is", "an update", "pages from the system", "most memory at once"], rows),
+        ]
+    )
+
+
+def quickstart() -> str:
+    """The table that `make quickstart` ends with."""
+    r = json.loads(QUICKSTART.read_text())
+    tasks = next(iter(r["columns"].values()))
+    rows = [
+        [
+            task,
+            *(
+                f"{100 * column[task]['mean']:.1f} ± {100 * column[task]['interval']:.1f}"
+                for column in r["columns"].values()
+            ),
+        ]
+        for task in tasks
+    ]
+    seconds = sum(r["training_seconds"].values())
+    where = f"{r['processor']}, {r['threads']} threads"
+    note = f"{r['episodes']:,} episodes a task; {seconds:.0f} s of training together on {where}, {r['date']}."
+    return f"{table(['accuracy, or mAP of retrieval, %', *r['columns']], rows)}\n\n{note}"
+
+
+def speed() -> str:
+    """Whole runs of the paper on a GPU, and the methods beside one another."""
+    path = FOLDER / "speed.json"
+    if not path.exists():
+        return "Not measured yet."
+    r = json.loads(path.read_text())
+    rows, whole = [], []
+    for name, title in (("omniglot", "Omniglot, 28x28"), ("mini-imagenet", "mini-ImageNet, 84x84")):
+        rates = r[name]["updates_per_second"]
+        ours = rates["map-dlm"]
+        others = [f"{rate:.0f} ({rate / ours:.2f}x)" for method, rate in rates.items() if method != "map-dlm"]
+        rows.append([title, f"{ours:.0f}", *others])
+        run = r[name]["whole_run"]
+        whole.append(f"{title}: {run['updates']:,} updates of mAP-DLM in **{run['seconds']:.0f} s**")
+    methods = list(r["omniglot"]["updates_per_second"])
+    rounds = len(r["omniglot"]["all"]["map-dlm"])
+    return "\n\n".join(
+        [
+            f"Measured on {r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}.",
+            "**Whole runs** in a single process, from opening the prepared data to the last file: "
+            + "; ".join(whole)
+            + ".",
+            f"**Updates a second** in the same loop, batches of 128; medians of {rounds} rounds in turns",
+            table(["", *methods], rows),
+        ]
+    )
