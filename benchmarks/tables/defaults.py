@@ -15,6 +15,10 @@ LABELS = {
     "coarse-0.1": "epsilon 0.001, smoothing 0.01, coarse weight 0.1",
     "coarse-0.3": "epsilon 0.001, smoothing 0.01, coarse weight 0.3",
     "wider-0.1": "epsilon 0.003, smoothing 0.02, coarse weight 0.1: `RankingLoss()`",
+    "wider-0": "epsilon 0.003, smoothing 0.02, no coarse scale",
+    "wider-0.03": "epsilon 0.003, smoothing 0.02, coarse weight 0.03",
+    "wider-0.3-alpha-1": "epsilon 0.003, smoothing 0.02, coarse weight 0.3 with coarse alpha 1",
+    "wider-1-alpha-1": "epsilon 0.003, smoothing 0.02, coarse weight 1 with coarse alpha 1",
     "widest-0.1": "epsilon 0.005, smoothing 0.04, coarse weight 0.1",
     **{f"smooth-ap-{temperature}": f"Smooth-AP, temperature {temperature}" for temperature in (0.005, 0.01, 0.02, 0.05)},
 }
