@@ -9,11 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rankshot.ranking.fused_rows import fits, objective_rows
 from rankshot.ranking.inference import decouples
 from rankshot.ranking.objectives import Objective, Settings, on_sides
 from rankshot.ranking.solvers import programme_values
 from rankshot.ranking.sorted_pool import split
+from rankshot.ranking.sorted_rows import BYTES_A_PAIR, Ranking, fits, objective_rows
 
 VALUES_A_PAIR = 32  # about how many numbers one query and one item take while they are ranked
 
@@ -40,21 +40,38 @@ class Plan:
 
     labels       (Q,)  of the queries
     item_labels  (G,)  of the items
-    leave_out    the items are the queries, and each leaves itself out
+    own          (Q,)  which item is the query itself, and not ranked by it; -1: none. None: none of any
+    counts       (Q,)  relevant items of each query, without itself
     bound        no query has more relevant items than this
     terms        what is optimised, in sum
     """
 
     labels: Tensor
     item_labels: Tensor
-    leave_out: bool
+    own: Tensor | None
+    counts: Tensor
     bound: int
     terms: tuple[Term, ...]
     memory_budget: int
 
-    def chunk(self, element_size: int) -> int:
-        """How many queries at a time."""
-        return max(1, self.memory_budget // (max(map(self._values, self.terms)) * element_size))
+    @property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """Of every query, all terms and shifts."""
+        return tuple(
+            Ranking(term.settings, shift, term.weight / term.rankings)
+            for term in self.terms
+            for shift in term.shifts or (0.0,)
+        )
+
+    def chunk(self, like: Tensor) -> int:
+        """How many queries at a time, in the precision and on the device of `like`."""
+        if fits(like, self.rankings, len(self.item_labels)):
+            bytes_a_query = BYTES_A_PAIR * len(self.item_labels)
+            if not all(decouples(term.settings.metric, term.settings.sign) for term in self.terms):
+                bytes_a_query += 2 * max(1, self.bound) * (len(self.item_labels) + 1)
+        else:
+            bytes_a_query = max(map(self._values, self.terms)) * like.element_size()
+        return max(1, self.memory_budget // bytes_a_query)
 
     def _values(self, term: Term) -> int:
         """That one query takes while it is ranked."""
@@ -82,37 +99,50 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
     losses = queries.new_empty(len(queries))
     by_queries = None if scale is None else torch.empty_like(queries)
     by_items = None if scale is None else torch.zeros_like(items)
-    size = plan.chunk(queries.element_size())
+    size, rankings = plan.chunk(queries), plan.rankings
+    fused = fits(queries, rankings, len(items))
+    nobody = torch.full((len(queries),), -1, dtype=torch.int32, device=queries.device) if plan.own is None else None
     for start in range(0, len(queries), size):
         chunk = slice(start, start + size)
         scores = queries[chunk] @ items.T
         relevant = plan.labels[chunk, None] == plan.item_labels
-        irrelevant = ~relevant
-        if plan.leave_out:
-            relevant.diagonal(start).fill_(False)
-        losses[chunk], weights = _sum(_objective(scores, relevant, irrelevant, plan, start, term) for term in plan.terms)
+        own = None if plan.own is None else plan.own[chunk]
+        if fused:
+            who = nobody[chunk] if nobody is not None else own.int()  # type: ignore[union-attr]
+            losses[chunk], weights = objective_rows(scores, relevant, who, plan.counts[chunk], plan.bound, rankings)
+        else:
+            irrelevant = ~relevant
+            for side in (relevant, irrelevant):
+                _set_own(side, own, False)
+            losses[chunk], weights = _sum(_objective(scores, relevant, irrelevant, own, plan, term) for term in plan.terms)
         if scale is None or by_queries is None or by_items is None:
             continue
         weights *= scale[chunk, None]
-        if plan.leave_out:
-            weights.diagonal(start).zero_()
+        if not fused:
+            _set_own(weights, own, 0.0)
         torch.mm(weights, items, out=by_queries[chunk])
         by_items.addmm_(weights.T, queries[chunk])
     return Ranked(losses, by_queries, by_items)
 
 
+def _set_own(values: Tensor, own: Tensor | None, value: float | bool) -> None:
+    """(n Q, G), where row i is of query i modulo Q: the query's own column, where it has one."""
+    if own is None:
+        return
+    column = own.clamp(min=0).repeat(len(values) // len(own))[:, None]
+    kept = values.gather(-1, column)
+    has_own = (own >= 0).repeat(len(values) // len(own))[:, None]
+    values.scatter_(-1, column, torch.where(has_own, torch.full_like(kept, value), kept))
+
+
 def _objective(
-    scores: Tensor, relevant: Tensor, irrelevant: Tensor, plan: Plan, start: int, term: Term
+    scores: Tensor, relevant: Tensor, irrelevant: Tensor, own: Tensor | None, plan: Plan, term: Term
 ) -> tuple[float, Objective]:
     """A term's weight, and its mean over the shifts. Weights of items are anything where one is on neither side."""
-    if fits(scores, term.settings):
-        return term.weight, objective_rows(scores, relevant, irrelevant, term.settings, term.shifts or (0.0,))
     if term.shifts:
         scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, term.shifts)
     sides = split(scores, relevant, irrelevant, plan.bound)
-    if plan.leave_out:
-        for shifted in scores.view(term.rankings, -1, scores.shape[1]):
-            shifted.diagonal(start).zero_()
+    _set_own(scores, own, 0.0)  # it counts in no sum, whatever it weighs
     means = (_mean_of_rankings(values, term.rankings) for values in on_sides(sides, scores, term.settings))
     return term.weight, Objective(*means)
 

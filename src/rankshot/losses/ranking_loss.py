@@ -183,7 +183,8 @@ class RankingLoss(BatchLoss):
         plan = Plan(
             labels=labels,
             item_labels=labels if ref_labels is None else ref_labels,
-            leave_out=ref_labels is None,
+            own=torch.arange(n_items, device=queries.device) if ref_labels is None else None,
+            counts=counts,
             bound=self._look(counts, rankable, embeddings, ref_emb) if may_look(counts) else n_items,
             terms=tuple(self.terms),
             memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
