@@ -11,7 +11,7 @@ from rankshot.models.efficientnet_lite import SameConv2d
 from rankshot.models.imagenet import renamed
 from rankshot.models.network import NETWORKS, build, describe
 
-NAMES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}
+NAMES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 288}
 
 
 @pytest.mark.parametrize(("name", "size"), NAMES.items())
