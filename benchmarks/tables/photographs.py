@@ -15,8 +15,7 @@ PHOTOGRAPHS = {
     "grocery": "Grocery: 42 products, photographs with a shorter side of 160 pixels",
     "grocery-32": "The same, made as small as 32 pixels",
     "cub": "CUB: 50 birds, whole photographs with a shorter side of 148 pixels",
-    "mini-imagenet": "mini-ImageNet: 20 test classes, 84x84 pixels, which EfficientNet has seen: no few-shot figures. "
-    "Measured when logistic regression had C = 1, and the class mean was the default",
+    "mini-imagenet": "mini-ImageNet: 20 test classes, 84x84 pixels, which EfficientNet has seen: no few-shot figures",
 }
 
 

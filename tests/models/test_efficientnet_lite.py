@@ -7,10 +7,11 @@ from models.learning import loss_before_and_after
 from torch import nn
 
 from rankshot.models import EfficientNetLite
-from rankshot.models.efficientnet_lite import SameConv2d
+from rankshot.models.efficientnet_lite import SameConv2d, preprocess_at
 from rankshot.models.imagenet import renamed
 from rankshot.models.network import NETWORKS, build, describe
 
+# The sizes that ImageNet was learned at: the other implementation pads for these alone.
 NAMES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}
 
 
@@ -22,9 +23,7 @@ def test_it_is_the_same_network(name, size):
         if isinstance(module, nn.BatchNorm2d):  # as if it had learned
             nn.init.normal_(module.running_mean, 0, 0.1)
             nn.init.uniform_(module.running_var, 0.5, 1.5)
-    preprocess = NETWORKS[name].about["preprocess"]
-    assert (preprocess.height, preprocess.width) == (size, size)
-    network = NETWORKS[name](preprocess).eval()
+    network = NETWORKS[name](preprocess_at(size)).eval()
     network.load_state_dict(renamed(reference.state_dict()))  # every tensor, and no other
     images = torch.randn(2, 3, size, size)
     with torch.no_grad():
@@ -32,6 +31,12 @@ def test_it_is_the_same_network(name, size):
         torch.testing.assert_close(network(images), expected, atol=1e-5, rtol=1e-5)
     learns = sum(parameter.numel() for parameter in network.parameters())
     assert f"{learns / 1e6:.1f} million weights" in NETWORKS[name].summary
+
+
+@pytest.mark.parametrize(("name", "size"), {**NAMES, "efficientnet-lite2": 288}.items())
+def test_its_own_size(name, size):
+    preprocess = NETWORKS[name].about["preprocess"]
+    assert (preprocess.height, preprocess.width) == (size, size)
 
 
 @pytest.mark.parametrize("kernel", [1, 3, 5])

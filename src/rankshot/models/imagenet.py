@@ -90,12 +90,11 @@ def is_installed(name: str) -> bool:
 
 def imagenet_folder(name: str) -> Path:
     """The folder of a network with its ImageNet weights, as `from_pretrained` reads it."""
-    source = SOURCES[name]
-    folder = root_of() / "weights" / source.sha256[:8] / name
+    source, preprocess = SOURCES[name], NETWORKS[name].about["preprocess"]
+    folder = root_of() / "weights" / f"{source.sha256[:8]}-{preprocess.height}" / name
     if not (folder / CONFIG).is_file():
         content = _content(name, source)
         tensors = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        preprocess = NETWORKS[name].about["preprocess"]
         description = describe(name, preprocess, {})
         network = assemble(description, preprocess)
         trunk_of(network).load_state_dict(renamed(tensors))
