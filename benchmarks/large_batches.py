@@ -66,13 +66,13 @@ def step(loss: nn.Module, embeddings: Tensor, labels: Tensor) -> Callable[[], No
 
 
 def milliseconds(run: Callable[[], None], repeats: int) -> float:
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     start.record()
     for _ in range(repeats):
         run()
     end.record()
     torch.cuda.synchronize()
-    return start.elapsed_time(end) / repeats
+    return float(start.elapsed_time(end)) / repeats
 
 
 def peak_mib(run: Callable[[], None]) -> float:

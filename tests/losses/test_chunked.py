@@ -6,6 +6,7 @@ import torch
 from rankshot import ranking
 from rankshot.losses.chunked import Plan, Term, rank
 from rankshot.ranking.objectives import settings
+from rankshot.ranking.pool import side_counts
 
 
 @pytest.mark.parametrize("leave_out", [True, False])
@@ -15,8 +16,11 @@ def test_gradient_by_queries_and_by_items(leave_out):
     queries = torch.nn.functional.normalize(torch.randn(20, 5, generator=random, dtype=torch.float64), dim=-1)
     items = queries.clone() if leave_out else queries.flip(0) * 0.5 + 0.1
     scale = torch.rand(20, generator=random, dtype=torch.float64)
-    plan = Plan(labels, labels, leave_out, bound=20, terms=(Term(1.0, settings()),), memory_budget=20_000)
-    assert 1 < plan.chunk(8) < 20
+    every = torch.arange(20)
+    ids = (every, every) if leave_out else None
+    counts = side_counts(labels) if leave_out else side_counts(labels, labels)
+    plan = Plan(labels, labels, ids, counts, bound=20, terms=(Term(1.0, settings()),), memory_budget=20_000)
+    assert 1 < plan.chunk(queries) < 20
     found = rank(queries, items, plan, scale)
 
     masks = ranking.relevance_of(labels) if leave_out else ranking.relevance_of(labels, labels)

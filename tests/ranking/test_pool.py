@@ -4,9 +4,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankshot.ranking.pool import relevance_of, relevant_counts
+from rankshot.ranking.pool import relevance_of, side_counts
 
 labels = st.lists(st.integers(-3, 3), min_size=1, max_size=12).map(torch.tensor)
+
+numbered = st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=10).map(torch.tensor)
 
 
 @given(labels)
@@ -16,7 +18,7 @@ def test_a_batch_ranks_itself_and_leaves_each_query_out(labels):
         for item, other in enumerate(labels):
             assert valid[query, item] == (query != item)
             assert relevance[query, item] == (query != item and one == other)
-    assert torch.equal(relevant_counts(labels), relevance.sum(-1))
+    check_counts(side_counts(labels), relevance, valid)
 
 
 @given(labels, labels)
@@ -26,4 +28,21 @@ def test_queries_rank_references(labels, ref_labels):
     for query, one in enumerate(labels):
         for item, other in enumerate(ref_labels):
             assert relevance[query, item] == (one == other)
-    assert torch.equal(relevant_counts(labels, ref_labels), relevance.sum(-1))
+    check_counts(side_counts(labels, ref_labels), relevance, valid)
+
+
+@given(numbered, numbered)
+def test_a_query_leaves_out_what_has_its_id(queries, items):
+    """Also where an id has two labels, or several items have one id."""
+    (labels, ids), (ref_labels, ref_ids) = queries.T, items.T
+    relevance, valid = relevance_of(labels, ref_labels, ids, ref_ids)
+    for query, (one, own) in enumerate(queries.tolist()):
+        for item, (other, its) in enumerate(items.tolist()):
+            assert valid[query, item] == (own != its)
+            assert relevance[query, item] == (own != its and one == other)
+    check_counts(side_counts(labels, ref_labels, ids, ref_ids), relevance, valid)
+
+
+def check_counts(counts, relevance, valid):
+    assert torch.equal(counts.relevant, relevance.sum(-1))
+    assert torch.equal(counts.irrelevant, (valid & ~relevance).sum(-1))

@@ -10,14 +10,15 @@ from torch import Tensor, nn
 from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import unit_vectors
 
-from .checks import check_reduction, checked_batch, checked_references
+from .checks import References, check_reduction, checked_batch, checked_references
 
 
 class BatchLoss(nn.Module):
     """Checks the batch, and computes in full precision whatever the network did; `compute` is for a subclass.
 
     It is called as pytorch-metric-learning calls a loss: with references (`ref_emb`, `ref_labels`) every image is compared
-    with these, and not with the others of its batch.
+    with these, and not with the others of its batch. Where the references contain the images of the batch, or other views
+    of them, `ids` and `ref_ids` tell so: an image is not compared with references of its own id.
     """
 
     def __init__(self, reduction: str = "mean") -> None:
@@ -32,15 +33,23 @@ class BatchLoss(nn.Module):
         ref_emb: Tensor | None = None,
         ref_labels: Tensor | None = None,
         *,
+        ids: Tensor | None = None,
+        ref_ids: Tensor | None = None,
         ref_embeddings: Tensor | None = None,
     ) -> Tensor:
         labels = checked_batch("embeddings", embeddings, "labels", labels)
-        references = checked_references(embeddings, indices_tuple, ref_emb, ref_labels, ref_embeddings)
+        references = checked_references(
+            embeddings, labels, indices_tuple, ref_emb, ref_labels, ids, ref_ids, ref_embeddings
+        )
         with torch.autocast(embeddings.device.type, enabled=False):
             return self.compute(embeddings, labels, references)
 
-    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
-        """(B, D) of any precision and (B,); the same of references, or None -> (), or (B,) with reduction "none"."""
+    def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
+        """(B, D) of any precision and (B,), and references, or None -> (), or (B,) with reduction "none"."""
+        raise NotImplementedError
+
+    def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
+        """(), (): their quotient is the mean. For who has only a part of the queries, as one of several processes."""
         raise NotImplementedError
 
     def reduced(self, losses: Tensor, counted: Tensor) -> Tensor:
@@ -57,11 +66,19 @@ class BatchLoss(nn.Module):
 class CosineLoss(BatchLoss):
     """A loss that depends on cosines alone; `of_cosines` is for a subclass."""
 
-    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
+        return self.reduced(*self._parts(embeddings, labels, references))
+
+    def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
+        losses, counted = self._parts(embeddings, labels, references)
+        return losses.sum(), counted.sum()
+
+    def _parts(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
         queries = unit_vectors(embeddings)
-        items, item_labels = (queries, None) if references is None else (unit_vectors(references[0]), references[1])
+        items = queries if references is None else unit_vectors(references.embeddings)
+        known = () if references is None else (references.labels, references.query_ids, references.ids)
         dtype = torch.promote_types(queries.dtype, items.dtype)
-        return self.reduced(*self.of_cosines(queries.to(dtype) @ items.to(dtype).T, *relevance_of(labels, item_labels)))
+        return self.of_cosines(queries.to(dtype) @ items.to(dtype).T, *relevance_of(labels, *known))
 
     def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         """(Q, G) cosines, which items are relevant to a query, and which count at all -> what `reduced` takes."""

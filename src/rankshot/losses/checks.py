@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,6 +12,21 @@ from rankshot.ranking.checks import check_tensor
 from rankshot.ranking.pool import check_labels
 
 REDUCTIONS = ("mean", "sum", "none")
+
+
+class References(NamedTuple):
+    """What the images of a batch are compared with.
+
+    embeddings  (G, D)
+    labels      (G,)
+    ids         (G,)  which image each of them is, or None
+    query_ids   (B,)  which image each of the batch is; None if and only if `ids` is
+    """
+
+    embeddings: Tensor
+    labels: Tensor
+    ids: Tensor | None = None
+    query_ids: Tensor | None = None
 
 
 def check_reduction(reduction: str) -> str:
@@ -34,9 +49,16 @@ def checked_batch(name: str, embeddings: Tensor, labels_name: str, labels: Tenso
 
 
 def checked_references(
-    embeddings: Tensor, indices_tuple: Any, ref_emb: Tensor | None, ref_labels: Tensor | None, former: Tensor | None
-) -> tuple[Tensor, Tensor] | None:
-    """The references and their labels, from the arguments of a loss; None: the batch is compared with itself.
+    embeddings: Tensor,
+    labels: Tensor,
+    indices_tuple: Any,
+    ref_emb: Tensor | None,
+    ref_labels: Tensor | None,
+    ids: Tensor | None,
+    ref_ids: Tensor | None,
+    former: Tensor | None,
+) -> References | None:
+    """The references, from the arguments of a loss; None: the batch is compared with itself.
 
     former   `ref_embeddings`, as `ref_emb` was called
     """
@@ -53,11 +75,29 @@ def checked_references(
             "miner to choose. Call the loss without the miner"
         )
     if ref_emb is None and ref_labels is None:
-        return None
+        if ref_ids is not None:
+            raise ValueError("ref_emb is missing: ref_ids are of references")
+        if ids is None:
+            return None
+        ids = checked_ids("ids", ids, embeddings)
+        return References(embeddings, labels, ids, ids)
     if ref_emb is None or ref_labels is None:
         missing = "ref_labels" if ref_labels is None else "ref_emb"
         raise ValueError(f"{missing} is missing: give ref_emb and ref_labels, or neither")
     ref_labels = checked_batch("ref_emb", ref_emb, "ref_labels", ref_labels)
     if ref_emb.shape[1] != embeddings.shape[1]:
         raise ValueError(f"embeddings have {embeddings.shape[1]} dimensions, but ref_emb has {ref_emb.shape[1]}")
-    return ref_emb, ref_labels
+    if ids is None and ref_ids is None:
+        return References(ref_emb, ref_labels)
+    if ids is None or ref_ids is None:
+        missing = "ref_ids" if ref_ids is None else "ids"
+        raise ValueError(f"{missing} is missing: give ids and ref_ids, or neither")
+    return References(ref_emb, ref_labels, checked_ids("ref_ids", ref_ids, ref_emb), checked_ids("ids", ids, embeddings))
+
+
+def checked_ids(name: str, ids: Tensor, embeddings: Tensor) -> Tensor:
+    """A copy, as int64 where the embeddings are."""
+    check_labels(name, ids)
+    if len(ids) != len(embeddings):
+        raise ValueError(f"{name} must be one for each of {len(embeddings)} images, got {len(ids)}")
+    return ids.to(embeddings.device, torch.int64, copy=True)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from rankshot.ranking.inference import decouples
 from rankshot.ranking.objectives import Objective, Settings, on_sides
+from rankshot.ranking.pool import Counts
 from rankshot.ranking.solvers import programme_values
 from rankshot.ranking.sorted_pool import split
 from rankshot.ranking.sorted_rows import BYTES_A_PAIR, Ranking, fits, objective_rows
@@ -40,16 +41,16 @@ class Plan:
 
     labels       (Q,)  of the queries
     item_labels  (G,)  of the items
-    own          (Q,)  which item is the query itself, and not ranked by it; -1: none. None: none of any
-    counts       (Q,)  relevant items of each query, without itself
+    ids          (Q,) of the queries and (G,) of the items: an item with the id of a query is not ranked by it
+    counts       items of each side, for each query
     bound        no query has more relevant items than this
     terms        what is optimised, in sum
     """
 
     labels: Tensor
     item_labels: Tensor
-    own: Tensor | None
-    counts: Tensor
+    ids: tuple[Tensor, Tensor] | None
+    counts: Counts
     bound: int
     terms: tuple[Term, ...]
     memory_budget: int
@@ -99,50 +100,51 @@ def _rank(queries: Tensor, items: Tensor, plan: Plan, scale: Tensor | None) -> R
     losses = queries.new_empty(len(queries))
     by_queries = None if scale is None else torch.empty_like(queries)
     by_items = None if scale is None else torch.zeros_like(items)
-    size, rankings = plan.chunk(queries), plan.rankings
-    fused = fits(queries, rankings, len(items))
-    nobody = torch.full((len(queries),), -1, dtype=torch.int32, device=queries.device) if plan.own is None else None
+    size = plan.chunk(queries)
+    in_one_launch = fits(queries, plan.rankings, len(items))
     for start in range(0, len(queries), size):
         chunk = slice(start, start + size)
         scores = queries[chunk] @ items.T
-        relevant = plan.labels[chunk, None] == plan.item_labels
-        own = None if plan.own is None else plan.own[chunk]
-        if fused:
-            who = nobody[chunk] if nobody is not None else own.int()  # type: ignore[union-attr]
-            losses[chunk], weights = objective_rows(scores, relevant, who, plan.counts[chunk], plan.bound, rankings)
-        else:
-            irrelevant = ~relevant
-            for side in (relevant, irrelevant):
-                _set_own(side, own, False)
-            losses[chunk], weights = _sum(_objective(scores, relevant, irrelevant, own, plan, term) for term in plan.terms)
+        losses[chunk], weights = (_in_one_launch if in_one_launch else _in_steps)(scores, plan, chunk)
         if scale is None or by_queries is None or by_items is None:
             continue
         weights *= scale[chunk, None]
-        if not fused:
-            _set_own(weights, own, 0.0)
         torch.mm(weights, items, out=by_queries[chunk])
         by_items.addmm_(weights.T, queries[chunk])
     return Ranked(losses, by_queries, by_items)
 
 
-def _set_own(values: Tensor, own: Tensor | None, value: float | bool) -> None:
-    """(n Q, G), where row i is of query i modulo Q: the query's own column, where it has one."""
-    if own is None:
-        return
-    column = own.clamp(min=0).repeat(len(values) // len(own))[:, None]
-    kept = values.gather(-1, column)
-    has_own = (own >= 0).repeat(len(values) // len(own))[:, None]
-    values.scatter_(-1, column, torch.where(has_own, torch.full_like(kept, value), kept))
+def _in_one_launch(scores: Tensor, plan: Plan, chunk: slice) -> Objective:
+    relevant = plan.labels[chunk, None] == plan.item_labels
+    ids = None if plan.ids is None else (plan.ids[0][chunk], plan.ids[1])
+    counts = Counts(*(side[chunk] for side in plan.counts))
+    return objective_rows(scores, relevant, ids, counts, plan.bound, plan.rankings)
+
+
+def _in_steps(scores: Tensor, plan: Plan, chunk: slice) -> Objective:
+    """Term by term, each sorted anew: the plain way, for every device, precision and metric."""
+    relevant = plan.labels[chunk, None] == plan.item_labels
+    irrelevant = ~relevant
+    left_out = None
+    if plan.ids is not None:
+        left_out = plan.ids[0][chunk, None] == plan.ids[1]
+        relevant.masked_fill_(left_out, False)
+        irrelevant.masked_fill_(left_out, False)
+    objective = _sum(_objective(scores, relevant, irrelevant, left_out, plan, term) for term in plan.terms)
+    if left_out is not None:
+        objective.weights.masked_fill_(left_out, 0.0)
+    return objective
 
 
 def _objective(
-    scores: Tensor, relevant: Tensor, irrelevant: Tensor, own: Tensor | None, plan: Plan, term: Term
+    scores: Tensor, relevant: Tensor, irrelevant: Tensor, left_out: Tensor | None, plan: Plan, term: Term
 ) -> tuple[float, Objective]:
     """A term's weight, and its mean over the shifts. Weights of items are anything where one is on neither side."""
     if term.shifts:
         scores, relevant, irrelevant = _shifted(scores, relevant, irrelevant, term.shifts)
     sides = split(scores, relevant, irrelevant, plan.bound)
-    _set_own(scores, own, 0.0)  # it counts in no sum, whatever it weighs
+    if left_out is not None:  # it counts in no sum, whatever it weighs
+        scores.view(term.rankings, *left_out.shape).masked_fill_(left_out, 0.0)
     means = (_mean_of_rankings(values, term.rankings) for values in on_sides(sides, scores, term.settings))
     return term.weight, Objective(*means)
 

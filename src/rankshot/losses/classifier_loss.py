@@ -8,6 +8,7 @@ from rankshot.limits import positive, whole
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
+from .checks import References
 
 MOST = 2**20
 NOBODY = -(2**62)  # a label that torch may pass over: by itself it would do so with -100
@@ -40,13 +41,20 @@ class ClassifierLoss(BatchLoss):
         self.head = nn.Linear(*sizes, bias=not cosine)
         self.cosine, self.scale = cosine, positive("scale", scale)
 
-    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
         if references is not None:
             raise ValueError("ref_emb must be None: a classifier compares images with classes, and not with one another")
+        return self._entropy(embeddings, labels, self.reduction)
+
+    def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
+        """References are left alone: other processes classify their own images."""
+        return self._entropy(embeddings, labels, "sum"), (labels != NOBODY).sum()
+
+    def _entropy(self, embeddings: Tensor, labels: Tensor, reduction: str) -> Tensor:
         values = embeddings.to(self.head.weight.dtype)
         scores = self._by_cosine(values) if self.cosine else self.head(values)
         try:
-            return nn.functional.cross_entropy(scores, labels, ignore_index=NOBODY, reduction=self.reduction)
+            return nn.functional.cross_entropy(scores, labels, ignore_index=NOBODY, reduction=reduction)
         except IndexError as error:  # torch looks at them on a CPU; to look at them here would make a GPU wait
             raise ValueError(f"labels must be from 0 to {self.head.out_features - 1}: {error}") from None
 

@@ -14,10 +14,11 @@ from rankshot.limits import real, whole
 from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import check_framework, settings
-from rankshot.ranking.pool import relevant_counts
+from rankshot.ranking.pool import side_counts
 from rankshot.vectors import NotFinite, computable, unit_vectors
 
 from .batch_loss import BatchLoss
+from .checks import References
 from .chunked import Plan, Term, rank
 from .registry import PRESETS, RECIPE, register
 
@@ -82,6 +83,8 @@ class RankingLoss(BatchLoss):
     | labels     | (B,)   | integers                                                        |
     | ref_emb    | (G, D) | what to rank; without it the batch ranks itself, leave-one-out  |
     | ref_labels | (G,)   | integers                                                        |
+    | ids        | (B,)   | integers: which image each one is                               |
+    | ref_ids    | (G,)   | integers: a query leaves out the references of its own id       |
 
     The arguments are those of pytorch-metric-learning. A miner's `indices_tuple` is refused: a ranking is of all items.
 
@@ -167,34 +170,48 @@ class RankingLoss(BatchLoss):
         """
         return cls(framework=framework, sign=sign, **{**PAPER, **({"alpha": 1.0} if sign == -1 else {}), **more})
 
-    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
         rank = _uncompiled() if torch.compiler.is_compiling() else RankingLoss._rank
-        loss: Tensor = rank(self, embeddings, labels, *(references or (None, None)))
+        loss: Tensor = rank(self, embeddings, labels, references, self.reduction)[0]
         return loss
 
-    def _rank(self, embeddings: Tensor, labels: Tensor, ref_emb: Tensor | None, ref_labels: Tensor | None) -> Tensor:
+    def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
+        loss, rankable = self._rank(embeddings, labels, references, "sum")
+        return loss, rankable.sum()
+
+    def _rank(
+        self, embeddings: Tensor, labels: Tensor, references: References | None, reduction: str
+    ) -> tuple[Tensor, Tensor]:
+        """The loss, and (B,) which queries can be ranked."""
         queries = unit_vectors(embeddings)
-        items = queries if ref_emb is None else unit_vectors(ref_emb)
+        items = queries if references is None else unit_vectors(references.embeddings)
         dtype = torch.promote_types(queries.dtype, items.dtype)
         queries, items = queries.to(dtype), items.to(dtype)
-        counts = relevant_counts(labels, ref_labels)
-        n_items = len(items)
-        rankable = (counts > 0) & (counts < (n_items if ref_labels is not None else n_items - 1))
+        if references is None:
+            item_labels, every = labels, torch.arange(len(items), device=queries.device)
+            ids: tuple[Tensor, Tensor] | None = (every, every)
+            counts = side_counts(labels)
+        else:
+            _, item_labels, item_ids, query_ids = references
+            ids = None if query_ids is None or item_ids is None else (query_ids, item_ids)
+            counts = side_counts(labels, item_labels, query_ids, item_ids)
+        rankable = (counts.relevant > 0) & (counts.irrelevant > 0)
+        others = None if references is None else references.embeddings
         plan = Plan(
             labels=labels,
-            item_labels=labels if ref_labels is None else ref_labels,
-            own=torch.arange(n_items, device=queries.device) if ref_labels is None else None,
+            item_labels=item_labels,
+            ids=ids,
             counts=counts,
-            bound=self._look(counts, rankable, embeddings, ref_emb) if may_look(counts) else n_items,
+            bound=self._look(counts.relevant, rankable, embeddings, others) if may_look(labels) else len(items),
             terms=tuple(self.terms),
             memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
         )
-        if self.reduction == "none":
-            return _RankedEach.apply(queries, items, plan)  # type: ignore[no-untyped-call, no-any-return]
+        if reduction == "none":
+            return _RankedEach.apply(queries, items, plan), rankable  # type: ignore[no-untyped-call]
         scale = rankable.to(dtype)
-        if self.reduction == "mean":
+        if reduction == "mean":
             scale /= scale.sum().clamp(min=1)
-        return _RankedTogether.apply(queries, items, plan, scale)  # type: ignore[no-untyped-call, no-any-return]
+        return _RankedTogether.apply(queries, items, plan, scale), rankable  # type: ignore[no-untyped-call]
 
     def _look(self, counts: Tensor, rankable: Tensor, *embeddings: Tensor | None) -> int:
         """The most relevant items of any query, and a complaint about what is wrong: all in one wait for the device."""

@@ -9,6 +9,7 @@ from rankshot.limits import whole
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
+from .checks import References
 from .registry import PRESETS, register
 
 MOST_DIMENSIONS = 2**20
@@ -47,7 +48,19 @@ class SiameseLoss(BatchLoss):
         super().__init__(reduction)
         self.head = nn.Linear(whole("dimensions", dimensions, 1, MOST_DIMENSIONS), 2)
 
-    def compute(self, embeddings: Tensor, labels: Tensor, references: tuple[Tensor, Tensor] | None) -> Tensor:
+    def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
+        logits, is_same, one, other = self._pairs(embeddings, labels, references)
+        if self.reduction == "mean" and len(one):
+            return nn.functional.cross_entropy(logits, is_same)
+        pairs = nn.functional.cross_entropy(logits, is_same, reduction="none")
+        return self.reduced(*_of_images(pairs, one, other if references is None else None, len(labels)))
+
+    def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
+        logits, is_same, one, _ = self._pairs(embeddings, labels, references)
+        return nn.functional.cross_entropy(logits, is_same, reduction="sum"), torch.tensor(len(one), device=labels.device)
+
+    def _pairs(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, ...]:
+        """(pairs, 2) scores, (pairs,) whether they are of one class, and of which two images they are."""
         if len(labels) < 2 and references is None:
             raise ValueError("a pair needs two images, got a batch of 1")
         if embeddings.shape[1] != self.head.in_features:
@@ -58,14 +71,13 @@ class SiameseLoss(BatchLoss):
             items, item_labels = queries, labels
             one, other = torch.triu_indices(len(labels), len(labels), offset=1, device=device)
         else:
-            items, item_labels = unit_vectors(references[0]).to(dtype), references[1]
+            items, item_labels = unit_vectors(references.embeddings).to(dtype), references.labels
             one, other = torch.cartesian_prod(*(torch.arange(len(each), device=device) for each in (queries, items))).T
+            if references.query_ids is not None and references.ids is not None:
+                differ = references.query_ids[one] != references.ids[other]
+                one, other = one[differ], other[differ]
         logits = self.head((_rows(queries, one) - _rows(items, other)).abs())
-        is_same = (labels[one] == item_labels[other]).long()
-        if self.reduction == "mean":
-            return nn.functional.cross_entropy(logits, is_same)
-        pairs = nn.functional.cross_entropy(logits, is_same, reduction="none")
-        return self.reduced(*_of_images(pairs, one, other if references is None else None, len(labels)))
+        return logits, (labels[one] == item_labels[other]).long(), one, other
 
 
 def _of_images(pairs: Tensor, one: Tensor, other: Tensor | None, images: int) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -17,7 +19,16 @@ def check_labels(name: str, labels: Tensor) -> None:
         raise TypeError(f"{name} must be integers, got {labels.dtype}")
 
 
-def relevance_of(labels: Tensor, ref_labels: Tensor | None = None) -> tuple[Tensor, Tensor]:
+class Counts(NamedTuple):
+    """How many items of each side a query has, (Q,) int64 each."""
+
+    relevant: Tensor
+    irrelevant: Tensor
+
+
+def relevance_of(
+    labels: Tensor, ref_labels: Tensor | None = None, ids: Tensor | None = None, ref_ids: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The `(relevance, valid)` that the functions of `ranking` take, (Q, G) bool each.
 
     An item is relevant to a query of the same label. Without `ref_labels` the batch ranks itself and every query is left
@@ -32,23 +43,51 @@ def relevance_of(labels: Tensor, ref_labels: Tensor | None = None) -> tuple[Tens
     tensor([[False,  True,  True],
             [ True, False,  True],
             [ True,  True, False]])
+
+    Where the references contain the queries, `ids` and `ref_ids` tell which item is which image: a query leaves out all
+    items of its own id.
     """
-    for name, tensor in (("labels", labels), ("ref_labels", ref_labels)):
+    for name, tensor in (("labels", labels), ("ref_labels", ref_labels), ("ids", ids), ("ref_ids", ref_ids)):
         if tensor is not None:
             check_labels(name, tensor)
     same = labels[:, None] == (labels if ref_labels is None else ref_labels)
-    valid = torch.ones_like(same)
-    if ref_labels is None:
-        valid.fill_diagonal_(False)
+    if ids is not None and ref_ids is not None:
+        valid = ids[:, None] != ref_ids
+    else:
+        valid = torch.ones_like(same)
+        if ref_labels is None:
+            valid.fill_diagonal_(False)
     return same & valid, valid
 
 
-def relevant_counts(labels: Tensor, ref_labels: Tensor | None = None) -> Tensor:
-    """(Q,) int64: how many items are relevant to each query, without a (Q, G) mask.
+def side_counts(
+    labels: Tensor, ref_labels: Tensor | None = None, ids: Tensor | None = None, ref_ids: Tensor | None = None
+) -> Counts:
+    """How many items are on each side of each query, without a (Q, G) mask; arguments as those of `relevance_of`.
 
-    >>> relevant_counts(torch.tensor([7, 7, 9]))
-    tensor([1, 1, 0])
+    >>> side_counts(torch.tensor([7, 7, 9]))
+    Counts(relevant=tensor([1, 1, 0]), irrelevant=tensor([1, 1, 2]))
     """
-    ordered = (labels if ref_labels is None else ref_labels).sort().values
-    counts = torch.searchsorted(ordered, labels, right=True) - torch.searchsorted(ordered, labels)
-    return counts if ref_labels is not None else counts - 1
+    item_labels = labels if ref_labels is None else ref_labels
+    relevant, every = _occurrences(labels, item_labels), len(item_labels)
+    if ids is not None and ref_ids is not None:
+        own = _occurrences(ids, ref_ids)
+        own_relevant = _occurrences(*_joined(labels, item_labels, ids, ref_ids))
+        return Counts(relevant - own_relevant, every - own - (relevant - own_relevant))
+    itself = 1 if ref_labels is None else 0
+    return Counts(relevant - itself, every - relevant)
+
+
+def _occurrences(wanted: Tensor, among: Tensor) -> Tensor:
+    ordered = among.sort().values
+    return torch.searchsorted(ordered, wanted, right=True) - torch.searchsorted(ordered, wanted)
+
+
+def _joined(one: Tensor, other_one: Tensor, two: Tensor, other_two: Tensor) -> tuple[Tensor, Tensor]:
+    """One number for each pair of numbers, the same for the same pair: by where they stand among all in order."""
+    places = []
+    for here, there in ((one, other_one), (two, other_two)):
+        ordered = torch.cat([here, there]).sort().values
+        places.append([torch.searchsorted(ordered, each) for each in (here, there)])
+    width = len(one) + len(other_one)
+    return places[0][0] * width + places[1][0], places[0][1] * width + places[1][1]

@@ -22,6 +22,7 @@ from rankshot.kernels import kernels_work, on
 from .inference import decouples
 from .metrics import AP, AUC, NDCG, RECIPROCAL_RANK, Metric, precision_metric
 from .objectives import Objective, Settings
+from .pool import Counts
 from .sorted_pool import counting
 
 BYTES_A_PAIR = 64  # of one query and one item while they are ranked, sorting included
@@ -47,7 +48,10 @@ class Ranking(NamedTuple):
     share: float
 
 
-def fits(like: Tensor, rankings: Sequence[Ranking], items: int) -> bool:
+Rankings = Sequence[Ranking]
+
+
+def fits(like: Tensor, rankings: Rankings, items: int) -> bool:
     """Whether `objective_rows` can do it, in the precision and on the device of `like`."""
     first = rankings[0].chosen
     alike = all((x.chosen.framework, x.chosen.metric) == (first.framework, first.metric) for x in rankings)
@@ -59,13 +63,13 @@ def fits(like: Tensor, rankings: Sequence[Ranking], items: int) -> bool:
 
 
 def objective_rows(
-    scores: Tensor, relevant: Tensor, own: Tensor, n_relevant: Tensor, bound: int, rankings: Sequence[Ranking]
+    scores: Tensor, relevant: Tensor, ids: tuple[Tensor, Tensor] | None, counts: Counts, bound: int, rankings: Rankings
 ) -> Objective:
     """(Q, G) float32, which is overwritten, and a mask -> (Q,), (Q, G): the sum over all rankings.
 
-    own         (Q,) int32: the item that is the query itself and not ranked, or -1
-    n_relevant  (Q,) how many relevant items there are without it
-    bound       no query has more than this
+    ids     (Q,) of the queries and (G,) of the items: an item with the id of the query is not ranked
+    counts  items of each side
+    bound   no query has more relevant items than this
     """
     from . import sorted_rows_kernel as kernels
 
@@ -75,30 +79,28 @@ def objective_rows(
     decoupled = all(decouples(x.chosen.metric, x.chosen.sign) for x in rankings)
     values, columns = scores.sort(dim=-1, descending=True, stable=True)
     constants = _constants(first.metric, items, places, tuple(rankings), decoupled, scores.device)
-    P = n_relevant.to(scores.dtype)[:, None]
-    N = items - (own[:, None] >= 0).to(scores.dtype) - P
-    scale = first.metric.scale(P.clamp(min=1), N.clamp(min=1), counting(places, scores)).expand(queries, 1).contiguous()
+    P, N = (side.clamp(min=1).to(scores.dtype)[:, None] for side in counts)
+    scale = first.metric.scale(P, N, counting(places, scores)).expand(queries, 1).contiguous()
     loss = scores.new_empty(queries)
     numbers = scores.new_empty(queries, 2 * places + items)
-    counts = torch.empty(queries, places + items, dtype=torch.int32, device=scores.device)
-    rows = (values, columns, relevant.view(torch.uint8), own)
+    whole = torch.empty(queries, places + items, dtype=torch.int32, device=scores.device)
+    rows = (values, columns, relevant.view(torch.uint8), *(ids or (columns, columns)))
     sizes = (items, places, len(rankings), places.bit_length(), items.bit_length())
-    is_ssvm = first.framework == "ssvm"
+    flags = (ids is not None, first.framework == "ssvm")
     with on(scores):
         if decoupled:
             sums = scores.new_empty(queries, places + 1, dtype=torch.float64)
             form = ("ap", "difference", "first").index(FORMS[first.metric])
             block, span, warps = _shape(items, places)
             kernels.decoupled[(queries,)](
-                *(*rows, sums, numbers, counts, scale, *constants, scores, loss, *sizes),
-                *(form, is_ssvm, block, span),
+                *(*rows, sums, numbers, whole, scale, *constants, scores, loss, *sizes, *flags, form, block, span),
                 num_warps=warps,
             )
         else:
             came_from = torch.empty(queries, places, items + 1, dtype=torch.int16, device=scores.device)
             kernels.programme[(queries,)](
-                *(*rows, numbers, counts, scale, *constants, came_from, scores, loss, *sizes),
-                *(is_ssvm, max(32, _power_of_2(items + 1))),
+                *(*rows, numbers, whole, scale, *constants, came_from, scores, loss, *sizes, *flags),
+                max(32, _power_of_2(items + 1)),
                 num_warps=4,
             )
     return Objective(loss, scores)

@@ -17,7 +17,8 @@ def decoupled(
     values,
     columns,
     relevant,
-    own,
+    query_ids,
+    item_ids,
     sums,
     numbers,
     counts,
@@ -32,8 +33,9 @@ def decoupled(
     n_rankings,
     halvings_rel,
     halvings_irr,
-    FORM: tl.constexpr,
+    HAS_IDS: tl.constexpr,
     IS_SSVM: tl.constexpr,
+    FORM: tl.constexpr,
     BLOCK: tl.constexpr,
     PLACES: tl.constexpr,
 ):
@@ -41,7 +43,7 @@ def decoupled(
 
     values, columns  (Q, G)  the scores of each row, best first, and where they stood; both are overwritten
     relevant         (Q, G)  bytes, in the order in which the items came
-    own              (Q,)    the item that is the query itself, or -1
+    query_ids        (Q,)    and item_ids (G,): an item with the id of the query is the same image, and not ranked
     sums             (Q, places + 1) float64, numbers (Q, 2 places + G) float32, counts (Q, places + G) int32: to work in
     rankings         (n, 4)  epsilon, alpha, shift and share of each ranking of a query
     """
@@ -54,8 +56,10 @@ def decoupled(
     counts += query * (places + items)
     item_of, m_of = counts, counts + places
     sums += query * (places + 1)
-    mine = tl.load(own + query)
-    n_rel, n_irr = _part(values, columns, relevant + query * items, mine, s_of, item_of, items, BLOCK)
+    mine = tl.load(query_ids + query)
+    n_rel, n_irr = _part(
+        values, columns, relevant + query * items, mine, item_ids, s_of, item_of, weights, items, HAS_IDS, BLOCK
+    )
     value = 0.0
     if (n_rel > 0) & (n_irr > 0):
         origin = tl.load(s_of)
@@ -66,10 +70,7 @@ def decoupled(
             shift, part = tl.load(rankings + 4 * at + 2), tl.load(rankings + 4 * at + 3)
             pairs = n_rel.to(tl.float32) * n_irr.to(tl.float32)
             pull = epsilon / 2 * factor * pairs
-            if IS_SSVM:
-                per_pair = part / pairs
-            else:
-                per_pair = part / epsilon / pairs
+            per_pair = part / pairs if IS_SSVM else part / epsilon / pairs
             m_low = 0
             for start in range(0, n_irr, BLOCK):
                 n = start + 1 + tl.arange(0, BLOCK)
@@ -86,7 +87,7 @@ def decoupled(
                     count = first + tl.arange(0, PLACES)
                     tried = count <= n_rel
                     added = (tl.load(sums + count, mask=tried, other=0.0) - base).to(tl.float32)
-                    cost = (count - m_low).to(tl.float32) * x_last - added
+                    cost = (count - m_low) * x_last - added
                     cost += pull * _steps(high, low, m_low, count, last, tried, FORM)
                     cost = tl.where(tried, cost, float("inf"))
                     cheapest = tl.min(cost, 0)
@@ -97,7 +98,7 @@ def decoupled(
                 best = tl.zeros((BLOCK,), dtype=tl.float32)
                 for count in range(m_low + 1, m_high + 1):
                     added = (tl.load(sums + count) - base).to(tl.float32)
-                    cost = (count - m_low).to(tl.float32) * x - added
+                    cost = (count - m_low) * x - added
                     cost += pull * _steps(high, low, m_low, count, n, known, FORM)
                     m = tl.where(cost < best, count, m)
                     best = tl.minimum(best, cost)
@@ -134,7 +135,7 @@ def decoupled(
                 tl.store(weight_of + k - 1, weight, mask=known)
             tl.debug_barrier()
     tl.store(loss + query, value)
-    _to_items(columns, item_of, total_of, weight_of, weights, mine, n_rel, n_irr, BLOCK)
+    _to_items(columns, item_of, total_of, weight_of, weights, n_rel, n_irr, BLOCK)
 
 
 @triton.jit
@@ -142,7 +143,8 @@ def programme(
     values,
     columns,
     relevant,
-    own,
+    query_ids,
+    item_ids,
     numbers,
     counts,
     scale,
@@ -156,10 +158,11 @@ def programme(
     n_rankings,
     halvings_rel,
     halvings_irr,
+    HAS_IDS: tl.constexpr,
     IS_SSVM: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Any metric, either sign: the dynamic programme of `solvers.programme`, a row at a time. BLOCK is more than the items."""
+    """Any metric, either sign: the dynamic programme of `solvers`, a row at a time. BLOCK is more than the items."""
     query = tl.program_id(0).to(tl.int64)
     values += query * items
     columns += query * items
@@ -169,8 +172,10 @@ def programme(
     counts += query * (places + items)
     item_of, n_of = counts, counts + places
     came_from += query * places * (items + 1)
-    mine = tl.load(own + query)
-    n_rel, n_irr = _part(values, columns, relevant + query * items, mine, s_of, item_of, items, BLOCK)
+    mine = tl.load(query_ids + query)
+    n_rel, n_irr = _part(
+        values, columns, relevant + query * items, mine, item_ids, s_of, item_of, weights, items, HAS_IDS, BLOCK
+    )
     value = 0.0
     if (n_rel > 0) & (n_irr > 0):
         origin = tl.load(s_of)
@@ -179,21 +184,18 @@ def programme(
         n = tl.arange(0, BLOCK)  # irrelevant items above a relevant one
         known = n <= n_irr
         t = tl.load(values + n - 1, mask=known & (n > 0), other=0.0)
-        x = tl.where(known & (n > 0), t - origin, 0.0)
+        x = tl.where(known & (n > 0), t - origin, 0.0).to(tl.float64)
         above_all = tl.cumsum(x, 0)
         for at in range(n_rankings):
             epsilon, alpha = tl.load(rankings + 4 * at), tl.load(rankings + 4 * at + 1)
             shift, part = tl.load(rankings + 4 * at + 2), tl.load(rankings + 4 * at + 3)
             pull = epsilon / 2 * factor * pairs  # epsilon has the sign of the update
-            if IS_SSVM:
-                per_pair = part / pairs
-            else:
-                per_pair = part / epsilon / pairs
-            best = tl.zeros((BLOCK,), dtype=tl.float32)
+            per_pair = part / pairs if IS_SSVM else part / epsilon / pairs
+            best = tl.zeros((BLOCK,), dtype=tl.float64)
             for k in range(1, n_rel + 1):
-                s = tl.load(s_of + k - 1) - origin + shift
+                s = (tl.load(s_of + k - 1) - origin + shift).to(tl.float64)
                 cost = tl.load(losses + (k - 1) * (items + 1) + n, mask=known, other=0.0)
-                best = best + above_all - n.to(tl.float32) * s + pull * cost
+                best = best + above_all - n * s + (pull * cost).to(tl.float64)
                 best = tl.where(known, best, float("-inf"))
                 best, where = tl.associative_scan((best, n), 0, _last_best)
                 tl.store(came_from + (k - 1) * (items + 1) + n, where.to(tl.int16), mask=known)
@@ -235,12 +237,27 @@ def programme(
             tl.store(weight_of + n, weight, mask=is_place)
             tl.debug_barrier()
     tl.store(loss + query, value)
-    _to_items(columns, item_of, total_of, weight_of, weights, mine, n_rel, n_irr, BLOCK)
+    _to_items(columns, item_of, total_of, weight_of, weights, n_rel, n_irr, BLOCK)
 
 
 @triton.jit
-def _part(values, columns, relevant, mine, s_of, item_of, items, BLOCK: tl.constexpr):
-    """The relevant items of a sorted row into a list of their own; the irrelevant ones move up. How many of each."""
+def _part(
+    values,
+    columns,
+    relevant,
+    mine,
+    item_ids,
+    s_of,
+    item_of,
+    weights,
+    items,
+    HAS_IDS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """The relevant items of a sorted row into a list of their own; the irrelevant ones move up. How many of each.
+
+    What is not ranked weighs 0.
+    """
     n_rel, n_irr = 0, 0
     for start in range(0, items, BLOCK):
         place = start + tl.arange(0, BLOCK)
@@ -248,7 +265,10 @@ def _part(values, columns, relevant, mine, s_of, item_of, items, BLOCK: tl.const
         score = tl.load(values + place, mask=known, other=0.0)
         column = tl.load(columns + place, mask=known, other=0)
         is_rel = tl.load(relevant + column, mask=known, other=0) != 0
-        ranked = known & (column != mine)
+        ranked = known
+        if HAS_IDS:
+            ranked = known & (tl.load(item_ids + column, mask=known, other=0) != mine)
+            tl.store(weights + column, 0.0, mask=known & (ranked == 0))
         rel, irr = ranked & is_rel, ranked & (is_rel == 0)
         k = n_rel - 1 + tl.cumsum(rel.to(tl.int32), 0)
         n = n_irr - 1 + tl.cumsum(irr.to(tl.int32), 0)
@@ -343,10 +363,8 @@ def _fewer(counts_of, limit, n, halvings, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _to_items(columns, item_of, total_of, weight_of, weights, mine, n_rel, n_irr, BLOCK: tl.constexpr):
-    """Weights in the order in which the items came; 0 for who ranks, and where a side is empty."""
-    if mine >= 0:
-        tl.store(weights + mine, 0.0)
+def _to_items(columns, item_of, total_of, weight_of, weights, n_rel, n_irr, BLOCK: tl.constexpr):
+    """Weights in the order in which the items came; 0 where a side is empty."""
     for start in range(0, n_irr, BLOCK):
         n = start + tl.arange(0, BLOCK)
         known = n < n_irr
