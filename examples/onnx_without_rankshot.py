@@ -58,6 +58,8 @@ def fitted(picture: Image.Image, how: dict) -> Image.Image:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit("usage: onnx_without_rankshot.py NETWORK.onnx IMAGE …")
     vectors = embed(sys.argv[2:], sys.argv[1])
     print("cosines:")
     print(np.array2string(vectors @ vectors.T, precision=3, suppress_small=True))

@@ -119,7 +119,7 @@ def test_a_saved_classifier_has_its_own_settings(folder, capsys):
         assert f"the classifier in kept has its own {name}: leave out --{name}" in capsys.readouterr().err
     assert main(command) == 0
     told = capsys.readouterr()
-    assert "none of these below a cosine of 0.999; of the examples themselves " in told.err
+    assert "none of these below a cosine of 0.999; " in told.err
     assert {row["label"] for row in csv.DictReader(told.out.splitlines())} <= {*COLOURS, "none of these"}
     assert "none of these" in told.out
 
@@ -190,7 +190,7 @@ def test_none_of_these_and_what_cannot_be_read(folder, capsys):
     assert main(["classify", "new", "--support", "support", "--model", "conv4-cub", "--reject", "0.1"]) == 1
     told = capsys.readouterr()
     assert "new/broken.jpg: no image" in told.err
-    assert "% would be turned away, and" in told.err
+    assert "% of the examples would be rejected, and" in told.err
     answers = {row["image"]: row["label"] for row in csv.DictReader(told.out.splitlines())}
     assert answers["new/noise.png"] == "none of these"
     assert answers["new/blue/3.png"] in ("blue", "none of these")
@@ -211,3 +211,18 @@ def test_bad_use(folder, capsys):
         assert main(["classify", *command]) == 1
         assert message in capsys.readouterr().err
     assert (folder / "kept.csv").read_text() == "as it was"
+
+
+def test_nothing_to_classify(folder, capsys):
+    (folder / "empty").mkdir()
+    command = ["classify", "empty", "--support", "support", "--model", "conv4-cub"]
+    assert main(command) == 0
+    assert "rankshot: there are no images in empty" in capsys.readouterr().err
+    assert main(["gallery", "add", "g.gal", "empty", "--model", "conv4-cub"]) == 0
+    assert "rankshot: there are no images in empty" in capsys.readouterr().err
+
+
+def test_the_strongest_by_name(folder, monkeypatch):
+    monkeypatch.setattr("rankshot.models.strongest.is_installed", lambda name: False)
+    classifier = FewShotClassifier("strongest").fit([*(folder / "support").glob("*/*.png")], [0, 0, 0, 1, 1, 2, 2])
+    assert classifier._embedder().name == "conv4-mini-imagenet"

@@ -61,7 +61,7 @@ def test_another_network(folder, capsys):
     told = capsys.readouterr()
     assert told.err.splitlines() == [
         "rankshot: photos/2.png: No such file or directory",
-        "rankshot: nothing was replaced: paths are taken from here, and --skip-missing leaves out what is not there",
+        "rankshot: nothing was replaced. Relative paths start from this folder; --skip-missing drops missing files",
     ]
     assert main(["search", "photos/1.png", "--gallery", "g", "-k", "1", "--device", "cpu"]) == 0  # as it was
     assert "photos/1.png" in capsys.readouterr().out

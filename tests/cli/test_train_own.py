@@ -104,7 +104,7 @@ def test_a_network_with_weights_of_imagenet_begins_with_them(place, capsys, monk
     small = ["--network", "efficientnet-lite0", "--data", "photos", "--size", "32", "--updates", "1", "--device", "cpu"]
     assert main(["train", *small, "--validate-every", "0", "--learning-rate", "1e-12", "--out", "one"]) == 0
     out = capsys.readouterr().out
-    assert "efficientnet-lite0 begins with its weights of ImageNet: --init None declines" in out
+    assert "efficientnet-lite0 starts from its ImageNet weights; --init None starts from random ones" in out
     assert config_of(place / "one")["init"] == "efficientnet-lite0"
     begun, weights = from_pretrained(place / "one"), from_pretrained("efficientnet-lite0")
     torch.testing.assert_close(begun.network.head[0].weight, weights.network.head[0].weight, atol=1e-6, rtol=1e-6)
@@ -272,7 +272,7 @@ def test_with_mirror_images_like_its_start(place, capsys):
     command = ["train", "--data", "photos", "--init", "conv4-mini-imagenet", *FEW]
     assert main([*command, "--run", "run"]) == 0
     told, config = capsys.readouterr().out, config_of(place / "run")
-    assert "as conv4-mini-imagenet is best fine-tuned: --augment flip crop jitter" in told
+    assert "fine-tuning settings for conv4-mini-imagenet: --augment flip crop jitter" in told
     assert (config["mirror"], config["augment"]) == (True, ["flip", "crop", "jitter"])
     (before,) = re.findall(r"retrieval .*?%\s+([\d.]+)", told)
     assert main(["evaluate", "conv4-mini-imagenet", "--data", config["data"], "--episodes", "30"]) == 0

@@ -140,4 +140,4 @@ def test_classes_with_too_few_images_are_named(tmp_path, caplog):
     class_folders(tmp_path / "mine")
     write(tmp_path / "mine" / "lonely" / "1.png")
     folder.listing(tmp_path / "mine")
-    assert "class 'lonely' has 1 image: it cannot be learned from" in caplog.text
+    assert "class 'lonely' has a single image: it has no other of its class to rank" in caplog.text

@@ -116,7 +116,8 @@ def test_a_gallery_killed_while_it_is_created_can_be_created_again(tmp_path):
             store = LocalStore.create(folder, 8, {})
         store.add(vectors_of(0, 1), ["a"], [{}])
         assert ids_in(store) == ["a"]
-        assert not list(folder.glob(".making-*")) or not (folder / DATABASE).exists()
+        left = [path for making in folder.glob(".making-*") for path in making.iterdir()]
+        assert not left or not (folder / DATABASE).exists()  # but for an empty folder, perhaps
 
 
 @pytest.mark.parametrize("lost", [1, 700, 4096, 5000])

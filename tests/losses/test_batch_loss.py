@@ -113,7 +113,7 @@ def test_former_names(name, batch):
 def test_bad_input(name, batch):
     embeddings, labels = batch
     loss = LOSSES[name]()
-    with pytest.raises(ValueError, match="indices_tuple must be None: every image is compared with all others"):
+    with pytest.raises(ValueError, match="indices_tuple must be None: every image of the batch takes part"):
         loss(embeddings, labels, (torch.tensor([0]), torch.tensor([1]), torch.tensor([2])))
     with pytest.raises(ValueError, match="ref_labels is missing"):
         loss(embeddings, labels, ref_emb=embeddings)

@@ -630,3 +630,9 @@ def test_with_a_coarse_one_every_pair_takes_part(device):
 def test_bad_weights_of_a_coarse_one(weight):
     with pytest.raises(ValueError, match=r"coarse_weight must be a number from 0 to 1e[+]12, got"):
         RankingLoss(coarse_weight=weight)
+
+
+def test_the_negative_update_has_no_coarse_scale_by_itself():
+    assert [term.settings.sign for term in RankingLoss(sign=-1).terms] == [-1]
+    assert [term.settings.sign for term in RankingLoss(sign=-1, coarse_weight=0.1).terms] == [-1, 1]
+    assert [term.settings.sign for term in RankingLoss().terms] == [1, 1]

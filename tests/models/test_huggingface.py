@@ -304,7 +304,10 @@ def a_masked_one(folder):
 
 BAD = {
     "no pixels": (a_bert, "a 'bert' takes no pictures"),
-    "no processor": (lambda folder: (folder / "preprocessor_config.json").unlink(), "there is no preprocessor_config.json"),
+    "no processor": (
+        lambda folder: (folder / "preprocessor_config.json").unlink(),
+        "has no preprocessor_config.json: save its image processor there",
+    ),
     "a pickle": (a_pickle, "as a pickle (pytorch_model.bin) alone, which is not read"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "there is no model.safetensors in it"),
     "no config": (lambda folder: (folder / "config.json").unlink(), "there is no config.json in it"),

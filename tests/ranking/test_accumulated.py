@@ -127,7 +127,14 @@ def test_bad_settings():
 
 
 def test_not_finite():
-    found = RetrievalMetric()
-    found.update(torch.tensor([float("nan"), 1.0]), torch.ones(2), torch.zeros(2).long())
-    with pytest.raises(ValueError, match="scores must be finite"):
-        found.compute()
+    with pytest.raises(ValueError, match="preds must be numbers, got nan"):
+        RetrievalMetric().update(torch.tensor([float("nan"), 1.0]), torch.ones(2), torch.zeros(2).long())
+
+
+def test_called_it_tells_the_metric_of_these_items_alone():
+    found = RetrievalMetric("ap", top_k=5)
+    first = torch.tensor([0.9, 0.8]), torch.tensor([True, False]), torch.tensor([0, 0])
+    then = torch.tensor([0.9, 0.8]), torch.tensor([False, True]), torch.tensor([1, 1])
+    assert (found(*first).item(), found(*then).item()) == (1.0, 0.5)
+    assert found.compute().item() == 0.75
+    assert repr(found) == "RetrievalMetric('ap', top_k=5, empty_target_action='skip')"

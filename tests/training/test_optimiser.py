@@ -86,6 +86,8 @@ def test_frozen_layers():
     assert changed == {"2", "3"}  # the running statistics of the others alone
     with pytest.raises(ValueError, match="frozen: the network has no layer '7': there is '0', '1', '2', '3', '4'"):
         freeze(model, ["7"])
+    with pytest.raises(ValueError, match=r"no layer '0.nothing': there is '0.0', '0.1'"):
+        freeze(model, ["0.nothing"])
     with pytest.raises(ValueError, match="frozen: a layer has a name, got an empty one"):
         freeze(model, [""])
     flat = nn.Flatten()

@@ -54,7 +54,7 @@ class Options:
     reject: float | None = None
     """Answer `unknown` where an image is none of these: the share of known images that may be turned away, such as 0.05."""
     threshold: float | None = None
-    """Of that cosine, instead of looking for one."""
+    """Answer `unknown` below this cosine with the mean of the nearest class, instead of looking for one by --reject."""
     unknown: str = "none of these"
     """What to answer then."""
     save: Path | None = None
@@ -107,6 +107,8 @@ def main(arguments: Sequence[str]) -> int:
                     to.csv(row.values() for row in rows)
                 else:
                     to.json(rows)
+    if not done and not failures:
+        complain(f"there are no images in {', '.join(map(str, options.images))}")
     if lines := tally.lines():
         say(*lines, stream=sys.stderr)
     if options.save is not None:  # last: whatever goes wrong before, the same command can be given again
@@ -152,11 +154,11 @@ def tell_rejection(classifier: FewShotClassifier) -> None:
     if classifier.rejection_ is None:
         return
     line = classifier.rejection_
-    wrong = [f"{100 * line.false_rejections:.1f} % would be turned away"] * (line.false_rejections >= 0)
-    wrong += [f"{100 * line.false_acceptances:.1f} % taken for another class if theirs were not there"] * (
+    wrong = [f"{100 * line.false_rejections:.1f} % of the examples would be rejected"] * (line.false_rejections >= 0)
+    wrong += [f"{100 * line.false_acceptances:.1f} % accepted as another class if their own were left out"] * (
         line.false_acceptances >= 0
     )
-    by_examples = f"; of the examples themselves {', and '.join(wrong)}" if wrong else ""
+    by_examples = f"; {', and '.join(wrong)}" if wrong else ""
     complain(f"none of these below a cosine of {line.threshold:.3f}{by_examples}")
 
 

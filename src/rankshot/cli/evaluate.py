@@ -31,15 +31,15 @@ class Options:
     """
 
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
-    """Run folders, or weights that come with rankshot, such as conv4-omniglot. The report goes into the first; the others
-    stand beside it."""
+    """Run folders, or weights by name, such as conv4-omniglot, or hf:NAME. The report goes into the first; the others stand
+    beside it."""
     load: Files = ()
     untrained: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Also measure the first run's network as it was before training."""
     data: str | None = None
     """Data set to measure on. None: the one that the runs were trained on."""
     rotations: bool | None = None
-    """Count every class four times, turned. None: as in training."""
+    """Count every class four times, turned. None: as in training, on the data that it was trained on; no on other data."""
     split: str = "test"
     """Which of its classes: test, val, those of training, train and trainval, or all, for networks that have learned from
     none of them."""

@@ -59,6 +59,10 @@ class Add:
                 tell(added)
             count = len(gallery)
         say(f"{self.gallery}: {added} added, {known} there already, {failed} unreadable; {count} in all")
+        if not added + known + failed:
+            complain(f"there are no images in {', '.join(map(str, self.images))}")
+        if known and notes:
+            say("  those that were there already keep their metadata: delete them first to change it")
         if changed:
             say(f"  {changed} had changed since they were added, and were embedded anew")
         if unknown:

@@ -79,7 +79,7 @@ class Rebuild:
 
     gallery: Where
     model: str
-    """Network: a run folder, or weights that come with rankshot."""
+    """Network: a run folder, or weights by name, such as efficientnet-lite0, or hf:NAME for a model of Hugging Face."""
     to: str | None = None
     """Where to make the new gallery. None: in place of the old one, which must be in a folder."""
     skip_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -94,7 +94,7 @@ class Rebuild:
                 done = rebuild(self.gallery, embedder, self.to, skip_missing=self.skip_missing, tell=tell)
         except Unreadable as error:
             report_failures(error.failures)
-            complain("nothing was replaced: paths are taken from here, and --skip-missing leaves out what is not there")
+            complain("nothing was replaced. Relative paths start from this folder; --skip-missing drops missing files")
             return 1
         report_failures(done.failures)
         left_out = f", {len(done.failures)} left out" if done.failures else ""

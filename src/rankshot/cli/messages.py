@@ -9,6 +9,8 @@ from rankshot.gallery import Failure
 from rankshot.models.strongest import strongest, why
 from rankshot.terminal import say
 
+HANDWRITING = "conv4-omniglot"
+
 
 def report_failures(failures: list[Failure]) -> list[Failure]:
     """Which images could not be read, a line each."""
@@ -24,7 +26,7 @@ def complain(what: str) -> None:
 def strongest_told() -> str:
     """The network for photographs where nobody names one; which it is, and how to have a stronger one, is told."""
     name = strongest()
-    complain(f"images are {why(name)}: --model names another one")
+    complain(f"network: {why(name)}. Choose another with --model, such as {HANDWRITING} for handwriting")
     return name
 
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         config = fitted(config, {*given, *config.flat()} if options.config else given, preset=options.preset)
     begins = config.network.init is not None
     if begins and any(has_classes_to_measure(config, split) for split in ("test", "val")):
-        say("a comparison with the weights that it begins with comes last, on top of the time told below")
+        say("a comparison of before and after follows the training; its time is not in the estimate below")
     keep_freed_memory()
     loads = [f"--load={file}" for file in peek.load]  # tyro would keep those of the last --load alone
     try:
@@ -111,7 +111,10 @@ def advice_where_nothing_is_better(config: TrainConfig, status: RunStatus) -> st
     """What to change, where the weights that it began with are the ones that are kept."""
     if status.update == 0 or status.best < 0 or status.best_update > 0:
         return None
-    kept = f"no update was better on the validation classes than {config.network.init}, and these weights are kept"
+    start = str(config.network.init)
+    if config.network.head is not None and network_of(start).get("head") != config.network.head:
+        start += " with a new head, which has learned nothing"
+    kept = f"no update was better on the validation classes than {start}, and these weights are kept"
     if status.best >= 1:
         return f"{kept}: they make no mistake there, and more validation classes would tell more"
     rate = config.first_learning_rate

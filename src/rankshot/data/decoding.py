@@ -125,7 +125,7 @@ def _upright(content: bytes, header: Header, shape: tuple[int, int, int], draft:
     except UnidentifiedImageError:
         raise Undecodable("no image, or of an unknown kind") from None
     except DAMAGED as error:
-        raise Undecodable(str(error)[:200] or type(error).__name__) from None
+        raise Undecodable(f"cut short or damaged: {str(error)[:200] or type(error).__name__}") from None
 
 
 def _turn(image: Image.Image) -> Image.Transpose | None:

@@ -50,7 +50,7 @@ def listing(
         options["split"] = f"by seed, {' : '.join(map(str, SHARES))}"
     for class_listing in classes:
         if len(class_listing.pictures) < FEW:
-            log.warning("class %r has %d image: it cannot be learned from", class_listing.name, len(class_listing.pictures))
+            log.warning("class %r has a single image: it has no other of its class to rank", class_listing.name)
     return Listing(path.stem, [tree], split_by_split(classes), preprocess, options)
 
 

@@ -122,7 +122,7 @@ def prepared(
         known = ", ".join(map(repr, (*NAMES, *DATA_SETS)))
         lost = "; if it was made of a folder of yours, name that: --data FOLDER" if PREPARED.search(name) else ""
         raise ValueError(
-            f"unknown data set {name!r}: there is {known}, no folder or file of that name, and nothing prepared in "
+            f"unknown data set {name!r}: there is {known}, no folder or file, and no prepared data set of that name in "
             f"{root}{lost}"
         )
     if not target.is_dir():

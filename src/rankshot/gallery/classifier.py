@@ -68,8 +68,9 @@ TEACHING = threading.RLock()  # two threads that teach at once: the second adds 
 class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Classes from a few examples each, as many or as few as there are.
 
-    embedder   what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`; or
-               None: X are embeddings already. With one, X are images: paths, Pillow images, arrays (see `pictures`)
+    embedder   what makes vectors of images: a run folder, the name of weights, "strongest" for the strongest network for
+               photographs that is installed, an `Embedder`; or None: X are embeddings already. With one, X are images:
+               paths, Pillow images, arrays (see `pictures`)
     rule       "logistic": logistic regression on the examples; "prototype": the class whose mean is nearest; "ap", the
                paper's: the class whose examples the query ranks best, by average precision; "nearest": that of the
                nearest example. "auto": the best that is known, logistic regression, as soon as there are two classes

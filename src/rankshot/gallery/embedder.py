@@ -25,6 +25,7 @@ from rankshot.models.network import NETWORKS, embedder_in, wrap
 from rankshot.models.pretrained import described_in, from_pretrained, preprocess_in
 from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
 from rankshot.models.shipped import folder_of
+from rankshot.models.strongest import strongest
 from rankshot.preprocess import Preprocess, check_preprocess
 from rankshot.tensors import read_tensors
 from rankshot.vectors import unit_vectors
@@ -80,8 +81,9 @@ def _as_precisely_as_a_cpu(device: torch.device) -> Iterator[None]:
 class Embedder:
     """An embedding network for images from anywhere.
 
-    model   a run folder, the name of weights that come with the package, "hf:NAME" for a vision model of Hugging Face, or
-            any `nn.Module` that takes float images (B, C, H, W) from 0 to 1 and gives (B, D)
+    model   a run folder, the name of weights, "strongest" for the strongest network for photographs that is installed,
+            "hf:NAME" for a vision model of Hugging Face, or any `nn.Module` that takes float images (B, C, H, W) from 0 to
+            1 and gives (B, D)
     preprocess   how pictures are made ready for it; a run folder knows
     device  where it computes: "cpu", "cuda", or "auto", which is a GPU where there is one; a module stays where it is by
             "auto", and is moved by the others. Vectors are on the CPU in any case, and what is saved is the same
@@ -106,6 +108,7 @@ class Embedder:
             if known is None and isinstance(preprocess, Preprocess) and (preprocess.mean or preprocess.deviation):
                 network = wrap(model, preprocess=preprocess)
         else:
+            model = strongest() if model == "strongest" else model
             self.folder = folder = folder_of(model)
             network, known, description = from_pretrained(folder), preprocess_in(folder), described_in(folder)
             self.name = name or str(model)

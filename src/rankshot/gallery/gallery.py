@@ -299,7 +299,7 @@ class Gallery:
             made_with = about["name"] or "vectors that were made elsewhere"
             raise ValueError(
                 f"this gallery was made with {made_with} ({about['fingerprint']}), whose vectors are not those of "
-                f"{embedder.name} ({embedder.fingerprint})"
+                f"{embedder.name} ({embedder.fingerprint}): `rankshot gallery rebuild --model` embeds its images anew"
             )
         return embedder
 

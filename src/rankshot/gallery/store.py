@@ -157,7 +157,9 @@ def decoded(note: str | bytes) -> dict[str, Any]:
 
 
 def there_already(id: str) -> ValueError:
-    return ValueError(f"id {id!r} is in the gallery already: delete it first, or choose another")
+    return ValueError(
+        f"id {id!r} is in the gallery already: add it with replace=True, delete it first, or choose another id"
+    )
 
 
 # Stores of one's own, by name: a class whose `create(place, dimensions, about)` makes a new one, and which opens what is at

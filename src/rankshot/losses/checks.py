@@ -71,7 +71,7 @@ def checked_references(
         ref_emb = former
     if indices_tuple is not None:
         raise ValueError(
-            "indices_tuple must be None: every image is compared with all others, and there are no pairs or triplets for a "
+            "indices_tuple must be None: every image of the batch takes part, and there are no pairs or triplets for a "
             "miner to choose. Call the loss without the miner"
         )
     if ref_emb is None and ref_labels is None:

@@ -65,7 +65,8 @@ class RankingLoss(BatchLoss):
     - framework "ssvm": a structural SVM, an upper bound of the metric's loss.
 
     `RankingLoss()` is the best that is known; `RankingLoss.paper("dlm")` and `RankingLoss.paper("ssvm")` are the paper's,
-    with alpha 10 and epsilon 1. The objective of `RankingLoss()` has two scales:
+    with alpha 10 and epsilon 1. Settings that are not given are the best known: `RankingLoss(alpha=10, epsilon=1)` has a
+    coarse scale and smoothing, and the paper's has not. The objective of `RankingLoss()` has two scales:
 
     - The fine one follows the gradient of the metric itself (alpha 1 and a small `epsilon`). It comes from the pairs of
       items that are about to change places. `smoothing` widens that a little: the metric is averaged over shifts of a
@@ -111,8 +112,8 @@ class RankingLoss(BatchLoss):
         smoothing: standard deviation of a shift of the relevant similarities that the metric is averaged over. 0: none.
             None: the best known, 0.02 for dlm, 0 for ssvm.
         smoothing_samples: how many shifts, where smoothing is not 0.
-        coarse_weight: weight of the coarse objective (epsilon 1), in which every pair of items takes part. 0: none. None:
-            the best known, 0.1 for dlm, 0 for ssvm.
+        coarse_weight: weight of the coarse objective (epsilon 1), in which every pair of items takes part; its sign is
+            always 1. 0: none. None: the best known, 0.1 for dlm, 0 for ssvm and for sign -1.
         coarse_alpha: alpha of the coarse objective.
         memory_budget: bytes that a chunk of queries takes.
 
@@ -138,6 +139,8 @@ class RankingLoss(BatchLoss):
     ) -> None:
         super().__init__(reduction)
         best = BEST[check_framework(framework)]
+        if sign == -1 and coarse_weight is None:  # the coarse objective moves away from a bad ranking, and not towards one
+            coarse_weight = 0.0
         epsilon, alpha, smoothing, coarse_weight = (
             best[name] if value is None else value
             for name, value in (

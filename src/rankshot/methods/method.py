@@ -167,7 +167,7 @@ def settings_for(name: str, preset: str | None = None, data: str | None = None) 
     if preset not in presets:
         owners = [other for other in METHODS if preset in presets_of(other)]
         whose = f"; it is one of {', '.join(owners)}" if owners else ""
-        raise ValueError(f"{name} has no preset {preset!r}: there is {', '.join(map(repr, presets)) or 'none'}{whose}")
+        raise ValueError(f"{name} has no preset {preset!r}: there is {', '.join(map(repr, ['paper', *presets]))}{whose}")
     of_data = next((settings for data, settings in OF_DATA.items() if preset.startswith(data)), {})
     return {"method": name, **usual, **of_data, **presets[preset]}
 

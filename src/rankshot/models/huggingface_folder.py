@@ -166,7 +166,7 @@ def _processor(find: Find, run: str) -> dict[str, Any]:
     if settings is None and (path := find(PROCESSORS)) is not None:
         settings = _read(path).get("image_processor")
     if not isinstance(settings, dict):
-        raise FileNotFoundError(f"{run} does not tell how its pictures are made ready: there is no {PROCESSOR} in it")
+        raise FileNotFoundError(f"{run} has no {PROCESSOR}: save its image processor there, by processor.save_pretrained")
     _check_no_code(settings, PROCESSOR, run)
     return settings
 

@@ -239,6 +239,8 @@ def _is_built_around(part: Part) -> bool:
 def check_embedding_network(name: str) -> None:
     """Complain of an unknown network, or one that is built around another: a method makes it."""
     known = embedding_networks()
+    if name.startswith("hf:"):
+        raise ValueError(f"{name} is a network with its weights: use --init {name}")
     if name not in NETWORKS:
         raise NETWORKS.unknown(name, sorted(known))
     if name not in known:

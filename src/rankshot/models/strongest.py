@@ -18,10 +18,10 @@ def why(name: str) -> str:
     """A sentence on that choice, and how to have a stronger one.
 
     >>> why("efficientnet-lite2")
-    'seen by efficientnet-lite2, the strongest network for photographs that can be had by pip'
+    'efficientnet-lite2, the strongest one for photographs that pip can install'
     """
     if name == PRETRAINED[0]:
-        return f"seen by {name}, the strongest network for photographs that can be had by pip"
+        return f"{name}, the strongest one for photographs that pip can install"
     better = PRETRAINED[: PRETRAINED.index(name)] if name in PRETRAINED else PRETRAINED
     how = f"pip install {SOURCES[better[0]].distribution} (or 'rankshot[photographs]')"
-    return f"seen by {name}, the strongest network for photographs that is installed; a stronger one comes with {how}"
+    return f"{name}, the strongest one for photographs that is installed; a stronger one comes with {how}"

@@ -47,6 +47,18 @@ class RetrievalMetric:
         """Forget all items."""
         self._items: list[tuple[Tensor, Tensor, Tensor]] = []
 
+    def __call__(self, preds: Tensor, target: Tensor, indexes: Tensor) -> Tensor:
+        """Add these items, and return the metric of them alone, as torchmetrics' objects do."""
+        self.update(preds, target, indexes)
+        alone = RetrievalMetric(self.metric, top_k=self.top_k, empty_target_action=self.empty_target_action)
+        alone._items = self._items[-1:]
+        return alone._computed(*alone._items[0])
+
+    def __repr__(self) -> str:
+        return (
+            f"RetrievalMetric({self.metric.name!r}, top_k={self.top_k}, empty_target_action={self.empty_target_action!r})"
+        )
+
     def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
         """Scores, whether each item is relevant, and the query that it is an item of: tensors of one shape."""
         for name, tensor in (("preds", preds), ("target", target), ("indexes", indexes)):
@@ -55,6 +67,8 @@ class RetrievalMetric:
                 raise ValueError(f"{name} has shape {tuple(tensor.shape)}, but preds has {tuple(preds.shape)}")
         if not preds.is_floating_point():
             raise TypeError(f"preds must be floating point, got {preds.dtype}")
+        if bool(preds.isnan().any()):
+            raise ValueError("preds must be numbers, got nan")
         if indexes.is_floating_point() or indexes.is_complex() or indexes.dtype == torch.bool:
             raise TypeError(f"indexes must be whole numbers, got {indexes.dtype}")
         if target.dtype != torch.bool and not bool(((target == 0) | (target == 1)).all()):
@@ -63,7 +77,9 @@ class RetrievalMetric:
 
     def compute(self) -> Tensor:
         """The mean over all queries; nan where none has anything to rank."""
-        preds, target, indexes = self._gathered()
+        return self._computed(*self._gathered())
+
+    def _computed(self, preds: Tensor, target: Tensor, indexes: Tensor) -> Tensor:
         if not len(preds):
             return torch.tensor(torch.nan)
         values, is_empty = self._of_queries(*_as_rows(preds, target, indexes))

@@ -109,12 +109,11 @@ def protocol_for(
     configs = [TrainConfig.from_json(folder / CONFIG) for folder in folders]
     if data is None and any(config.data.name == GIVEN for config in configs):
         raise ValueError("what it has learned from was given from Python: say what to measure on with --data")
-    chosen = replace(
-        configs[0].data,
-        name=data or _same("data", folders, configs),
-        rotations=_same("rotations", folders, configs) if rotations is None else rotations,
-        root=root or configs[0].data.root,
-    )
+    chosen = replace(configs[0].data, name=data or _same("data", folders, configs), root=root or configs[0].data.root)
+    if rotations is None:  # turned photographs are no classes, whatever characters are
+        as_in_training = any(of_one_data_set(config.data, chosen) for config in configs)
+        rotations = as_in_training and _same("rotations", folders, configs)
+    chosen = replace(chosen, rotations=rotations)
     images = load_images(chosen.name, split, chosen.root)
     if split in ("val", "test", "all"):
         held_out = set(images.classes)

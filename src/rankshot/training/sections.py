@@ -84,8 +84,9 @@ class NetworkConfig:
 
     architecture: Choice = field(default_factory=lambda: NETWORKS.choose("conv4"))
     init: str | None = None
-    """Begin with the weights of a run folder, or by name, such as conv4-mini-imagenet, or hf:NAME for a model of
-    Hugging Face; the network is theirs then. None: random ones."""
+    """Start from the weights of a run folder, or by name, such as conv4-mini-imagenet, or hf:NAME for a model of Hugging
+    Face; the network is theirs then. None: random ones. Where neither this nor --network is given, photographs of your own
+    start from the strongest weights that are installed."""
     mirror: bool = False
     """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
     head: Annotated[int, Between(1, 2**14)] | None = None
@@ -105,7 +106,8 @@ class OptimiserConfig:
     name: Literal["adam", "adamw", "sgd"] = called("optimiser", "adam")
     """How the weights follow the gradient: adam, adamw, or sgd."""
     learning_rate: Annotated[float, Between(1e-30, 1e38)] | None = None
-    """Learning rate, which warm-up and schedule begin from. None: the method's own, 0.001 for most, 0.1 for siamese."""
+    """Learning rate, which warm-up and schedule begin from. None: the method's own. Fine-tuning has a lower
+    one."""
     weight_decay: Annotated[float, Between(0, 1e6)] = 0.0
     """Weight decay, but not of norms and biases: adamw shrinks them by it, adam and sgd add it to the gradient."""
     momentum: Share = 0.0
