@@ -11,7 +11,7 @@ from torch import Tensor, nn
 class AdaptedLoss(BaseMetricLossFunction):  # type: ignore[misc]  # PML has no types
     """A loss of rankshot's, for `DistributedLossWrapper`, `MultipleLosses`, and PML's trainers.
 
-    References that are the very tensor of the embeddings mean none, as they do in PML: the batch ranks itself, leave-one-out.
+    References that are the very tensor of the embeddings mean none, as in PML: the batch ranks itself, leave-one-out.
     PML's `CrossBatchMemory` and `SelfSupervisedLoss` take only the losses that they know, and refuse it.
     """
 
