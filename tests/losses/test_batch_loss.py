@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rankshot import losses
+from rankshot.losses.checks import References
 
 LOSSES = {
     "ranking": lambda **how: losses.RankingLoss(epsilon=0.3, alpha=2.0, **how),
@@ -131,3 +132,52 @@ def test_a_classifier_has_no_references(batch):
     assert loss(embeddings, labels).shape == (9,)
     with pytest.raises(ValueError, match="ref_emb must be None: a classifier compares images with classes"):
         loss(embeddings, labels, ref_emb=embeddings, ref_labels=labels)
+
+
+@every_loss
+def test_references_that_are_the_batch_leave_each_query_out_by_its_id(name, batch):
+    """What one process sees of a batch that others hold too."""
+    embeddings, labels = batch
+    loss, ids = LOSSES[name](), torch.tensor([7, 3, 9, -1, 0, 2**40, 5, 6, 8])
+    expected = loss(embeddings, labels)
+    (gradient,) = torch.autograd.grad(expected, embeddings)
+    order = torch.randperm(9, generator=torch.Generator().manual_seed(3))
+    own = {"ids": ids, "ref_ids": ids[order]}
+    found = loss(embeddings, labels, ref_emb=embeddings[order], ref_labels=labels[order], **own)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(torch.autograd.grad(found, embeddings)[0], gradient)
+    torch.testing.assert_close(loss(embeddings, labels, ids=ids), expected)  # of the batch alone
+    twice = loss(embeddings, labels, ids=ids // 2 * 2)  # some are views of one image
+    assert twice != expected
+
+
+@every_loss
+@pytest.mark.filterwarnings("ignore:no query of this batch")
+@pytest.mark.parametrize("cuts", [(4,), (1, 3, 8)])
+def test_parts_of_a_batch_have_the_sum_and_the_count_of_all(name, cuts, batch):
+    embeddings, labels = batch
+    ids = torch.arange(9)
+    loss = LOSSES[name]()
+    parts = []
+    for part in torch.tensor_split(ids, cuts):
+        everything = References(embeddings, labels, ids, part)
+        parts.append(loss.sum_and_count(embeddings[part], labels[part], everything))
+    total, count = (sum(each) for each in zip(*parts, strict=True))
+    expected = loss(embeddings, labels)
+    torch.testing.assert_close(total / count, expected)
+    found, wanted = (torch.autograd.grad(value, embeddings, retain_graph=True)[0] for value in (total / count, expected))
+    torch.testing.assert_close(found, wanted)
+
+
+@every_loss
+def test_ids_that_do_not_fit(name, batch):
+    embeddings, labels = batch
+    loss, ids = LOSSES[name](), torch.arange(9)
+    with pytest.raises(ValueError, match="ref_ids is missing: give ids and ref_ids, or neither"):
+        loss(embeddings, labels, ref_emb=embeddings, ref_labels=labels, ids=ids)
+    with pytest.raises(ValueError, match="ref_emb is missing: ref_ids are of references"):
+        loss(embeddings, labels, ids=ids, ref_ids=ids)
+    with pytest.raises(ValueError, match="ids must be one for each of 9 images, got 8"):
+        loss(embeddings, labels, ids=ids[:8])
+    with pytest.raises(TypeError, match="ids must be integers"):
+        loss(embeddings, labels, ids=ids / 2)

@@ -79,7 +79,7 @@ def side_counts(
 
 
 def _occurrences(wanted: Tensor, among: Tensor) -> Tensor:
-    ordered = among.sort().values
+    ordered, wanted = among.sort().values, wanted.contiguous()
     return torch.searchsorted(ordered, wanted, right=True) - torch.searchsorted(ordered, wanted)
 
 
@@ -88,6 +88,6 @@ def _joined(one: Tensor, other_one: Tensor, two: Tensor, other_two: Tensor) -> t
     places = []
     for here, there in ((one, other_one), (two, other_two)):
         ordered = torch.cat([here, there]).sort().values
-        places.append([torch.searchsorted(ordered, each) for each in (here, there)])
+        places.append([torch.searchsorted(ordered, each.contiguous()) for each in (here, there)])
     width = len(one) + len(other_one)
     return places[0][0] * width + places[1][0], places[0][1] * width + places[1][1]

@@ -1,0 +1,92 @@
+"""A batch that does not fit in memory: embedded part by part, ranked as a whole.
+
+The loss needs all embeddings at once, but only a gradient by each of them goes back into the network. So the batch is
+embedded without a graph first, the loss gives the gradient by the embeddings, and then every part is embedded once more,
+with a graph, and goes back by its own share. The gradient is that of the whole batch, for a second forward pass.
+
+Batch norm sees one micro-batch at a time: where its statistics are frozen, all is as with the whole batch; else each
+micro-batch is normalised by its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from rankshot.limits import whole
+
+MOST_IMAGES = 2**24
+
+
+def backward_in_micro_batches(
+    network: Callable[[Tensor], Tensor],
+    images: Tensor,
+    loss: Callable[[Tensor], Tensor],
+    micro_batch: int,
+) -> tuple[Tensor, Tensor]:
+    """As `loss(network(images)).backward()`; returns the value of the loss and the embeddings, both detached.
+
+    Dropout, and whatever else a network draws, is the same in both passes. Running averages of batch norm take in every
+    micro-batch once.
+
+    Args:
+        network: images (B, …) -> embeddings (B, D). Its weights get gradients, added to those that are there.
+        images: the whole batch, where the network is.
+        loss: embeddings (B, D) -> scalar, such as `lambda embeddings: loss(embeddings, labels)`. Weights of its own get their
+            gradient too.
+        micro_batch: how many images at a time.
+
+    >>> network, images = nn.Linear(3, 2), torch.rand(6, 3)
+    >>> value, embeddings = backward_in_micro_batches(network, images, lambda embeddings: embeddings.square().sum(), 2)
+    >>> network.weight.grad.shape, embeddings.shape
+    (torch.Size([2, 3]), torch.Size([6, 2]))
+    """
+    whole("micro_batch", micro_batch, 1, MOST_IMAGES)
+    if micro_batch > len(images):
+        raise ValueError(f"micro_batch must be no more than the {len(images)} images of the batch, got {micro_batch}")
+    parts = torch.split(images, micro_batch)
+    states, embedded = [], []
+    with torch.no_grad(), running_averages_put_back(network):
+        for part in parts:
+            states.append(_random_state(images.device))
+            embedded.append(network(part))
+    embeddings = torch.cat(embedded).requires_grad_()
+    del embedded
+    value = loss(embeddings)
+    value.backward()  # type: ignore[no-untyped-call]
+    if embeddings.grad is None:
+        raise ValueError("the loss does not depend on the embeddings")
+    after = _random_state(images.device)
+    for part, state, gradient in zip(parts, states, torch.split(embeddings.grad, micro_batch), strict=True):
+        _set_random_state(state, images.device)
+        network(part).backward(gradient)  # type: ignore[no-untyped-call]
+    _set_random_state(after, images.device)
+    return value.detach(), embeddings.detach()
+
+
+@contextmanager
+def running_averages_put_back(network: object) -> Iterator[None]:
+    """What batch norm takes in meanwhile is forgotten."""
+    layers = [each for each in network.modules() if isinstance(each, _BatchNorm)] if isinstance(network, nn.Module) else []
+    before = [{name: buffer.clone() for name, buffer in layer.named_buffers(recurse=False)} for layer in layers]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for layer, buffers in zip(layers, before, strict=True):
+                for name, buffer in layer.named_buffers(recurse=False):
+                    buffer.copy_(buffers[name])
+
+
+def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
+    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+
+
+def _set_random_state(state: tuple[Tensor, Tensor | None], device: torch.device) -> None:
+    torch.set_rng_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state(state[1], device)
