@@ -36,7 +36,7 @@ def backward_in_micro_batches(
     Args:
         network: images (B, …) -> embeddings (B, D). Its weights get gradients, added to those that are there.
         images: the whole batch, where the network is.
-        loss: embeddings (B, D) -> scalar, such as `lambda embeddings: loss(embeddings, labels)`. Weights of its own get their
+        loss: embeddings (B, D) -> scalar, such as `lambda embeddings: loss(embeddings, labels)`. Its own weights get their
             gradient too.
         micro_batch: how many images at a time.
 
