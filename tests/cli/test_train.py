@@ -176,9 +176,7 @@ def test_as_a_process_there_is_no_traceback(rankshot, tmp_path):
     done = run(rankshot("train", "--data", "nothing"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     there = ", ".join(map(repr, NAMES))
-    told = (
-        f"rankshot: unknown data set 'nothing': there is {there}, no folder or file of that name, and nothing prepared in "
-    )
+    told = f"rankshot: unknown data set 'nothing': there is {there}, no folder or file, and no prepared data set of"
     assert done.stderr.startswith(told)
     assert done.stderr.count("\n") == 1
 

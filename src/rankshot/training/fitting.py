@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from rankshot.data import load, prepared
+from rankshot.data import preprocess_of as preprocess_of_data
 from rankshot.data.folder import SIZE
 from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
@@ -121,7 +122,7 @@ def fitted(config: TrainConfig, given: Container[str], tell: Tell = say, *, pres
     if config.batch.size < 2 * config.batch.classes and "batch_size" in given:
         few = f"batches of {config.batch.size} images of {config.batch.classes} classes"
         tell(f"{few}: many images have no other of their class to rank. More images, or fewer --batch-classes, teach more")
-    return with_batches_that_memory_holds(config, of_size(wanted, config.data.size) or USUAL, given, tell)
+    return with_batches_that_memory_holds(config, given, tell)
 
 
 def with_weights_of_its_name(config: TrainConfig, tell: Tell) -> TrainConfig:
@@ -272,13 +273,12 @@ def with_batches_that_fit(config: TrainConfig, given: Container[str], tell: Tell
     return config.changed(**changes)
 
 
-def with_batches_that_memory_holds(
-    config: TrainConfig, preprocess: Preprocess, given: Container[str], tell: Tell
-) -> TrainConfig:
+def with_batches_that_memory_holds(config: TrainConfig, given: Container[str], tell: Tell) -> TrainConfig:
     """Of a large network a batch may take more memory than there is: fewer images then, unless their number is given."""
     is_object = config.network.architecture.is_object or config.method.is_object
     if is_object or method_class(config.method.name) is not LossMethod:
         return config
+    preprocess = preprocess_of_data(config.data.name, config.data.root)
     model, _ = network_and_method(config, preprocess, config.batch.classes, Objects(), None)
     freeze(model, config.network.frozen)
     device, precision = where_to_train(config)
