@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from rankshot import ranking
-from rankshot.losses.chunked import Plan, Term, rank
+from rankshot.losses.chunked import Plan, rank
 from rankshot.ranking.objectives import settings
 from rankshot.ranking.pool import side_counts
+from rankshot.ranking.sorted_rows import Ranking
 
 
 @pytest.mark.parametrize("leave_out", [True, False])
@@ -19,7 +20,7 @@ def test_gradient_by_queries_and_by_items(leave_out):
     every = torch.arange(20)
     ids = (every, every) if leave_out else None
     counts = side_counts(labels) if leave_out else side_counts(labels, labels)
-    plan = Plan(labels, labels, ids, counts, bound=20, terms=(Term(1.0, settings()),), memory_budget=20_000)
+    plan = Plan(labels, labels, ids, counts, bound=20, rankings=(Ranking(settings(), 0.0, 1.0),), memory_budget=20_000)
     assert 1 < plan.chunk(queries) < 20
     found = rank(queries, items, plan, scale)
 

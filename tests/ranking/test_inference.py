@@ -16,7 +16,7 @@ from rankshot.ranking.sorted_pool import other_side, predicted, split
 
 EPSILONS = (0.03, 0.1, 1.0, 10.0)
 SIZES = [(P, N) for P, N in itertools.product(range(1, 7), repeat=2) if P + N <= 7]
-SOLVERS = (solvers.sweep, solvers.table, solvers.bisection, solvers.programme)
+SOLVERS = (solvers.sweep, solvers.bisection, solvers.programme)
 
 
 def problems(P, N, queries, levels, seed):
@@ -118,17 +118,6 @@ def test_the_solver_does_not_depend_on_how_many_relevant_items_other_queries_hav
         alone = ranking.loss_augmented_ranking(scores, few, sign=sign)
         beside = ranking.loss_augmented_ranking(scores, many, sign=sign)
         assert torch.equal(alone[:-1], beside[:-1])
-
-
-def test_a_table_in_parts_is_the_same(monkeypatch, device):
-    scores, relevance, valid = (each.to(device) for each in problems(19, 30, queries=20, levels=4, seed=1))
-    sides = split(scores.where(valid, 0.0), relevance, ~relevance & valid)
-    metric = get_metric("ap")
-    pull = inference.pull_of(sides, metric, 1.0, +1)
-    whole = solvers.table(sides, pull, metric.step)
-    for elements in (1, 20 * 51 * 7):
-        monkeypatch.setattr(solvers, "TABLE_ELEMENTS", elements)
-        assert torch.equal(whole, solvers.table(sides, pull, metric.step))
 
 
 def test_programme_in_parts_is_the_same(monkeypatch):

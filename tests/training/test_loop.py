@@ -19,6 +19,7 @@ from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_notes, read_tensors
 from rankshot.training import TrainConfig, loop, run_folder, train
 from rankshot.training.assembly import Objects, network_and_method, where_to_train
+from rankshot.training.callbacks import Callback
 from rankshot.training.loop import Diverged
 from rankshot.training.validation import validation_tasks
 
@@ -427,3 +428,49 @@ def test_validation_with_several_shots(tmp_path):
     train(small(updates=4, validation_ways=(3,), validation_shots=(1, 5)), tmp_path / "run")
     (line,) = [line for line in metrics(tmp_path / "run") if "validation" in line]
     assert list(line["validation"]) == ["1-shot 3-way", "5-shot 3-way", "retrieval 3-way"]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"memory": 40}, {"memory": 40, "micro_batch": 7}, {"method": "siamese", "memory": 40}], ids=str
+)
+def test_a_memory_is_part_of_the_checkpoint(tmp_path, settings, device):
+    """Stopped in the middle, it goes on with what it remembered, bit for bit."""
+    config = small(**settings, device=device, checkpoint_every=5)
+    train(config, tmp_path / "whole")
+
+    class Stops(Callback):
+        def updated(self, update, loss, batch_map, per_second):
+            if update >= 8:
+                signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "parts", callbacks=[Stops()])
+    assert 8 * 32 <= tensors(tmp_path / "parts", "state")["method.loss.added"] < 24 * 32
+    train(config, tmp_path / "parts", resume=True)
+    assert same(tensors(tmp_path / "whole", "state"), tensors(tmp_path / "parts", "state"))
+    without = small(**{name: value for name, value in settings.items() if name != "memory"}, device=device)
+    train(without, tmp_path / "without")
+    assert not same(tensors(tmp_path / "whole", "model"), tensors(tmp_path / "without", "model"))
+
+
+def test_micro_batches_as_large_as_the_batch_are_the_batch(tmp_path):
+    """The same numbers by another way: but for the last bits, which sums in another order have."""
+    whole, parts = (small(updates=4, validate_every=0, **how) for how in ({}, {"micro_batch": small().batch.size}))
+    train(whole, tmp_path / "whole")
+    train(parts, tmp_path / "parts")
+    found, expected = tensors(tmp_path / "parts", "model"), tensors(tmp_path / "whole", "model")
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor, rtol=1e-4, atol=1e-5)
+
+
+def test_batches_in_parts_that_cannot_be(tmp_path):
+    for settings, message in (
+        ({"micro_batch": 10**4}, "micro_batch must be no more than batch_size"),
+        ({"memory": 3}, "memory must hold a batch of"),
+        ({"memory": 10**7}, "memory is 10000000, and there are .* images to learn from"),
+        ({"memory": 100, "method": "nearest"}, "memory is for methods that are a loss on embeddings, and nearest is none"),
+        ({"micro_batch": 4, "method": "prototypical"}, "micro_batch is for methods that are a loss"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train(small(**settings), tmp_path / "run")
+        assert not (tmp_path / "run").exists()

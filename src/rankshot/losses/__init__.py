@@ -1,6 +1,7 @@
 """What a training loop calls: loss(embeddings, labels) -> scalar."""
 
 from .classifier_loss import ClassifierLoss
+from .cross_batch_memory import CrossBatchMemory
 from .fast_ap_loss import FastAPLoss
 from .lmnn_loss import LMNNLoss
 from .nca_loss import NCALoss
@@ -13,6 +14,7 @@ from .triplet_loss import TripletLoss
 
 __all__ = [
     "ClassifierLoss",
+    "CrossBatchMemory",
     "FastAPLoss",
     "LMNNLoss",
     "NCALoss",

@@ -15,11 +15,12 @@ from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import check_framework, settings
 from rankshot.ranking.pool import side_counts
+from rankshot.ranking.sorted_rows import Ranking
 from rankshot.vectors import NotFinite, computable, unit_vectors
 
 from .batch_loss import BatchLoss
 from .checks import References
-from .chunked import Plan, Term, rank
+from .chunked import Plan, rank
 from .registry import PRESETS, RECIPE, register
 
 # The best settings that are known of each framework, chosen on the validation classes of five data sets
@@ -157,10 +158,10 @@ class RankingLoss(BatchLoss):
             real("coarse_weight", coarse_weight, 0, LARGEST_SETTING),
             check_alpha(coarse_alpha, "coarse_alpha"),
         )
-        shifts = tuple(normal_quantiles(self.smoothing, self.smoothing_samples)) if self.smoothing else ()
-        self.terms = [Term(1.0, self.settings, shifts)]
+        shifts = normal_quantiles(self.smoothing, self.smoothing_samples) if self.smoothing else [0.0]
+        self.rankings = [Ranking(self.settings, shift, 1 / len(shifts)) for shift in shifts]
         if self.coarse_weight:
-            self.terms.append(Term(self.coarse_weight, settings(framework, metric, 1.0, coarse_alpha)))
+            self.rankings.append(Ranking(settings(framework, metric, 1.0, coarse_alpha), 0.0, self.coarse_weight))
         self.memory_budget = None if memory_budget is None else whole("memory_budget", memory_budget, 1, MOST_MEMORY)
         self._warned = False
 
@@ -206,7 +207,7 @@ class RankingLoss(BatchLoss):
             ids=ids,
             counts=counts,
             bound=self._look(counts.relevant, rankable, embeddings, others) if may_look(labels) else len(items),
-            terms=tuple(self.terms),
+            rankings=tuple(self.rankings),
             memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
         )
         if reduction == "none":

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.limits import whole
+from rankshot.ranking.pool import EMPTY
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
@@ -74,7 +75,7 @@ class SiameseLoss(BatchLoss):
             items, item_labels = unit_vectors(references.embeddings).to(dtype), references.labels
             one, other = torch.cartesian_prod(*(torch.arange(len(each), device=device) for each in (queries, items))).T
             if references.query_ids is not None and references.ids is not None:
-                differ = references.query_ids[one] != references.ids[other]
+                differ = (references.query_ids[one] != references.ids[other]) & (references.ids[other] != EMPTY)
                 one, other = one[differ], other[differ]
         logits = self.head((_rows(queries, one) - _rows(items, other)).abs())
         return logits, (labels[one] == item_labels[other]).long(), one, other

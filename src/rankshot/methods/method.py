@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
+from rankshot.losses import ClassifierLoss, CrossBatchMemory
+from rankshot.losses.batch_loss import BatchLoss
 from rankshot.losses.registry import ABOUT, LOSSES, PRESETS
 from rankshot.registry import Choice, Registry
 
@@ -67,6 +69,7 @@ class Method(nn.Module):
         super().__init__()
         self.context = context
         self.precision = torch.float32  # what the network computes in
+        self.ids: Tensor | None = None  # (B,) which images the batch is made of, for a loss that remembers them
 
     def network(self, embedder: nn.Module) -> nn.Module:
         """What is kept of a run, measured and shipped: the embedding network, or one that is built around it.
@@ -111,6 +114,23 @@ class LossMethod(Method):
     def __init__(self, context: Context, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__(context)
         self.loss = loss
+
+    def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
+        embeddings = self.embed(model, images)
+        return self.loss_of(embeddings, labels), embeddings
+
+    def loss_of(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """Of a batch that is embedded already."""
+        if isinstance(self.loss, CrossBatchMemory):
+            value: Tensor = self.loss(embeddings, labels, ids=self.ids)
+            return value
+        return self.loss(embeddings, labels)
+
+    def remember(self, images: int) -> None:
+        """Rank so many images of earlier batches too."""
+        if not isinstance(self.loss, BatchLoss) or isinstance(self.loss, ClassifierLoss):
+            raise ValueError("memory is for losses that compare images with one another, and this one does not")
+        self.loss = CrossBatchMemory(self.loss, self.context.embedding_dim, images)
 
 
 def make_method(choice: Choice, context: Context) -> Method:

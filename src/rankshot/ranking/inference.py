@@ -16,8 +16,7 @@ from .checks import check_epsilon, check_sign, checked
 from .metrics import Metric, get_metric
 from .sorted_pool import SortedPool, other_side, predicted, split, truth
 
-FEW_RELEVANT = 48  # so many are tried one by one; with more, bisection is faster …
-SMALL_TABLE = 2**28  # … unless an accelerator can try all of them in tables of this size together
+FEW_RELEVANT = 48  # so many are tried one by one; with more, bisection is faster
 PROGRAMME_VALUES = 2**24  # that the dynamic programme keeps at once
 
 
@@ -67,13 +66,7 @@ def augmented(sides: SortedPool, metric: Metric, epsilon: float, sign: int) -> T
     """(Q, R): by the solver that fits, a decoupled one where it is exact, the dynamic programme elsewhere."""
     pull = pull_of(sides, metric, epsilon, sign)
     if decouples(metric, sign):
-        relevant = sides.relevant.shape[1]
-        few = relevant <= FEW_RELEVANT
-        if sides.relevant.device.type == "cpu":
-            solve = solvers.sweep if few else solvers.bisection
-        else:
-            few = few or relevant * sides.irrelevant.numel() <= SMALL_TABLE
-            solve = solvers.table if few else solvers.bisection
+        solve = solvers.sweep if sides.relevant.shape[1] <= FEW_RELEVANT else solvers.bisection
         return solve(sides, pull, metric.step)
     queries, places = sides.relevant.shape
     rows = max(1, PROGRAMME_VALUES // solvers.programme_values(places, sides.irrelevant.shape[1]))

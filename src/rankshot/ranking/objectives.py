@@ -50,7 +50,7 @@ class Reference(NamedTuple):
 
     factor: float
     above: Tensor
-    constant: Tensor | float
+    constant: Tensor
 
 
 def ssvm(
@@ -110,8 +110,16 @@ def check_framework(framework: str) -> str:
     return framework
 
 
-def on_sides(sides: SortedPool, scores: Tensor, chosen: Settings) -> Objective:
-    """The objective where the sides are sorted already; `scores` are those that were split, finite everywhere."""
+class SideWeights(NamedTuple):
+    """An objective of sorted sides: what each place weighs (Q, R) and (Q, G), anything past a query's end; and (Q,) what
+    the objective has besides."""
+
+    relevant: Tensor
+    irrelevant: Tensor
+    constant: Tensor
+
+
+def side_weights(sides: SortedPool, chosen: Settings) -> SideWeights:
     above = augmented(sides, chosen.metric, chosen.epsilon, chosen.sign)
     factor, reference, constant = FRAMEWORKS[chosen.framework](sides, above, chosen)
     alpha, n_relevant, n_irrelevant = chosen.alpha, sides.n_relevant.to(sides.dtype), sides.n_irrelevant.to(sides.dtype)
@@ -122,6 +130,12 @@ def on_sides(sides: SortedPool, scores: Tensor, chosen: Settings) -> Objective:
     passed.scatter_add_(-1, reference, torch.full_like(of_relevant, 2.0))
     passed.scatter_add_(-1, above, torch.full_like(of_relevant, -2.0 * alpha))
     of_irrelevant = per_pair * passed.cumsum(-1)[:, :-1].add_((alpha - 1) * n_relevant)
+    return SideWeights(of_relevant, of_irrelevant, constant)
+
+
+def on_sides(sides: SortedPool, scores: Tensor, chosen: Settings) -> Objective:
+    """The objective where the sides are sorted already; `scores` are those that were split, finite everywhere."""
+    of_relevant, of_irrelevant, constant = side_weights(sides, chosen)
     weights = sides.to_items(of_relevant, of_irrelevant)
     return Objective((weights * scores).sum(-1) + constant, weights)
 
@@ -132,7 +146,7 @@ def _ssvm(sides: SortedPool, above: Tensor, chosen: Settings) -> Reference:
 
 
 def _dlm(sides: SortedPool, above: Tensor, chosen: Settings) -> Reference:
-    return Reference(chosen.sign / chosen.epsilon, predicted(sides), 0.0)
+    return Reference(chosen.sign / chosen.epsilon, predicted(sides), sides.relevant.new_zeros(len(sides.relevant)))
 
 
 FRAMEWORKS: dict[str, Callable[[SortedPool, Tensor, Settings], Reference]] = {"ssvm": _ssvm, "dlm": _dlm}

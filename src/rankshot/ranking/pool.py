@@ -19,6 +19,9 @@ def check_labels(name: str, labels: Tensor) -> None:
         raise TypeError(f"{name} must be integers, got {labels.dtype}")
 
 
+EMPTY = -(2**62)  # the id of a place that holds no image, which nobody ranks; its label is the same number
+
+
 class Counts(NamedTuple):
     """How many items of each side a query has, (Q,) int64 each."""
 
@@ -45,14 +48,14 @@ def relevance_of(
             [ True,  True, False]])
 
     Where the references contain the queries, `ids` and `ref_ids` tell which item is which image: a query leaves out all
-    items of its own id.
+    items of its own id, and those of id `EMPTY`.
     """
     for name, tensor in (("labels", labels), ("ref_labels", ref_labels), ("ids", ids), ("ref_ids", ref_ids)):
         if tensor is not None:
             check_labels(name, tensor)
     same = labels[:, None] == (labels if ref_labels is None else ref_labels)
     if ids is not None and ref_ids is not None:
-        valid = ids[:, None] != ref_ids
+        valid = (ids[:, None] != ref_ids) & (ref_ids != EMPTY)
     else:
         valid = torch.ones_like(same)
         if ref_labels is None:
@@ -71,7 +74,7 @@ def side_counts(
     item_labels = labels if ref_labels is None else ref_labels
     relevant, every = _occurrences(labels, item_labels), len(item_labels)
     if ids is not None and ref_ids is not None:
-        own = _occurrences(ids, ref_ids)
+        own = _occurrences(ids, ref_ids) + (ref_ids == EMPTY).sum()
         own_relevant = _occurrences(*_joined(labels, item_labels, ids, ref_ids))
         return Counts(relevant - own_relevant, every - own - (relevant - own_relevant))
     itself = 1 if ref_labels is None else 0

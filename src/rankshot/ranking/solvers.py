@@ -1,4 +1,4 @@
-"""Four exact solvers of loss-augmented inference, all of the same problem: sides in, n_k (Q, R) out.
+"""Three exact solvers of loss-augmented inference, all of the same problem: sides in, n_k (Q, R) out.
 
 In units of P * N / 2 the objective F + sign * eps * L of a ranking is, up to a constant, a sum over the pairs (k, n) in
 which the n-th irrelevant item stands above the k-th relevant one, of
@@ -9,8 +9,7 @@ with s and t the sorted scores of the two sides. A solver finds the interleaving
 with n (a concave metric, positive sign) the irrelevant items decouple: item n stands below exactly the first m relevant
 ones, where m minimises cost(m, n) = pair(1, n) + … + pair(m, n), and these m never fall with n by themselves.
 
-- `sweep`      decoupled; tries every m for every n, O(P N), one m after the other. The fastest on a CPU while P is small.
-- `table`      the same with many m at once: a few large operations, as accelerators like it.
+- `sweep`      decoupled; tries every m for every n, O(P N), one m after the other. The fastest while P is small.
 - `bisection`  decoupled; finds for every k where m reaches k, O(P log P log N).
 - `programme`  any metric, any sign; dynamic programme over k with a running maximum along n, O(P N).
 
@@ -28,8 +27,6 @@ from torch import Tensor
 from .checks import may_look
 from .metrics import Elementwise
 from .sorted_pool import SortedPool, counting
-
-TABLE_ELEMENTS = 2**22
 
 
 def sweep(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
@@ -50,22 +47,6 @@ def sweep(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
         improved = best.gt_(cheapest).mul_(m)
         torch.maximum(above_irrelevant, improved, out=above_irrelevant)
         best, cheapest = cheapest, best
-    return _count_below(above_irrelevant, sides)
-
-
-def table(sides: SortedPool, pull: Tensor, step: Elementwise) -> Tensor:
-    """As `sweep`, with as many m at a time as a table of TABLE_ELEMENTS holds."""
-    places = sides.relevant.shape[1]
-    s, t = _relative(sides)
-    s = s.T[:, :, None]
-    m = counting(places, t)[:, None, None]
-    steps = step(m, counting(t.shape[1], t)).cumsum(0)
-    best, above_irrelevant = torch.zeros_like(t), torch.zeros_like(t)
-    block = max(1, TABLE_ELEMENTS // t.numel())
-    for chunk in (slice(start, start + block) for start in range(0, places, block)):
-        cheapest, which = (pull * steps[chunk] - s[chunk]).addcmul_(m[chunk], t).min(0)  # of equals the first
-        above_irrelevant = torch.where(cheapest < best, which + (chunk.start + 1), above_irrelevant)
-        best = torch.minimum(best, cheapest)
     return _count_below(above_irrelevant, sides)
 
 

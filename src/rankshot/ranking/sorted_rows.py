@@ -28,6 +28,7 @@ from .sorted_pool import counting
 BYTES_A_PAIR = 64  # of one query and one item while they are ranked, sorting included
 MOST_IN_PROGRAMME = 512  # items, where they do not decouple
 MOST_KEPT = 16
+FEW_RELEVANT = 64
 # Which sums of steps of a metric are differences of one table: of "ap" all but a fraction; of "first" only k = 1 counts.
 FORMS: dict[Metric, str] = {
     AP: "ap",
@@ -107,9 +108,15 @@ def objective_rows(
 
 
 def _shape(items: int, places: int) -> tuple[int, int, int]:
-    """Irrelevant items at a time, relevant items at a time, and the warps that share them."""
-    block = min(512, max(32, _power_of_2(items)))
-    return block, min(256, max(16, _power_of_2(places))), 4 if block > 128 else 2
+    """Irrelevant items at a time, relevant items at a time, and the warps that share them: what an H200 does fastest.
+
+    With many relevant items every item of a block tries as many m as the block spans, so that small blocks try fewer.
+    """
+    width = max(32, _power_of_2(items))
+    if places > FEW_RELEVANT:
+        return min(256, width), min(128, _power_of_2(places)), 2
+    block = min(max(512, width // 16), 4096, width)
+    return block, max(16, _power_of_2(places)), max(2, block // 256)
 
 
 def _power_of_2(number: int) -> int:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from . import pool
+
 # How the sums of a metric's steps are found: see `sorted_rows.Form`.
+EMPTY = tl.constexpr(pool.EMPTY)
 AP, DIFFERENCE, FIRST = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 
 
@@ -267,7 +270,8 @@ def _part(
         is_rel = tl.load(relevant + column, mask=known, other=0) != 0
         ranked = known
         if HAS_IDS:
-            ranked = known & (tl.load(item_ids + column, mask=known, other=0) != mine)
+            item_id = tl.load(item_ids + column, mask=known, other=0)
+            ranked = known & (item_id != mine) & (item_id != EMPTY)
             tl.store(weights + column, 0.0, mask=known & (ranked == 0))
         rel, irr = ranked & is_rel, ranked & (is_rel == 0)
         k = n_rel - 1 + tl.cumsum(rel.to(tl.int32), 0)

@@ -166,6 +166,11 @@ def network_and_method(
         context = Context(int(embedder.embedding_dim), classes, config.batch.classes, config.batch.size)  # type: ignore[arg-type]
         method = _method(config, context, objects)
         model = method.network(embedder)
+    for name in ("memory", "micro_batch"):
+        if getattr(config.batch, name) and not isinstance(method, LossMethod):
+            raise ValueError(f"{name} is for methods that are a loss on embeddings, and {config.method.name} is none")
+    if config.batch.memory and isinstance(method, LossMethod):
+        method.remember(config.batch.memory)
     init = config.network.init
     if start is not None and start.is_file():
         fill(model.state_dict(), read_tensors(start), start)

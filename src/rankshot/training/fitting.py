@@ -283,7 +283,7 @@ def with_batches_that_memory_holds(config: TrainConfig, given: Container[str], t
     freeze(model, config.network.frozen)
     device, precision = where_to_train(config)
     an_image = bytes_an_image(model, preprocess.shape) // (1 if precision == torch.float32 else 2)
-    free, needed = free_bytes(device), an_image * config.batch.size
+    free, needed = free_bytes(device), an_image * (config.batch.micro_batch or config.batch.size)
     if not needed or not free or needed <= SHARE * free:
         return config
     fits = max(4, int(SHARE * free / an_image))
@@ -291,7 +291,7 @@ def with_batches_that_memory_holds(config: TrainConfig, given: Container[str], t
     size = fits // classes * classes
     takes = f"a batch of {config.batch.size} images takes about {needed / 2**30:.0f} GiB, and {free / 2**30:.0f} are free"
     if "batch_size" in given:
-        tell(f"{takes}: --batch-size {size} takes less")
+        tell(f"{takes}: --micro-batch {size} takes less")
         return config
     changes = {"batch_size": size} | ({"batch_classes": classes} if classes != config.batch.classes else {})
     tell(f"{takes}: {' '.join(as_option(name, value) for name, value in changes.items())}")

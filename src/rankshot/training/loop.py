@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from rankshot import fewshot, ranking
 from rankshot.data import ImageSet
@@ -168,10 +169,16 @@ class Loop:
             config.data.augment,
             setup.average,
             config.optimiser.clip,
+            config.batch.micro_batch,
         )
         on_gpu = setup.labels.device.type == "cuda"
         # Recorded with the first batch of all, wherever it goes on from: every process has the same graph.
-        step = GraphedStep(eager, setup.tensors, *setup.batch(0)) if on_gpu and config.run.cuda_graph else eager
+        # Micro-batches draw their random numbers twice, which a graph cannot.
+        graphed = on_gpu and config.run.cuda_graph and not config.batch.micro_batch
+        step = GraphedStep(eager, setup.tensors, *setup.batch(0)) if graphed else eager
+        if config.batch.micro_batch and any(_has_statistics(each) for each in setup.model.modules()):
+            images = config.batch.micro_batch
+            self.callbacks.message(f"batch norm: every micro-batch of {images} images by its own statistics")
         with suppress(NotFinite):  # it comes again in its turn, and is reported then
             seconds = seconds_an_update(step, setup.tensors, *first)
             self.callbacks.message(time_estimate(config, self.status.update, seconds, self.clock.last_pause))
@@ -282,6 +289,10 @@ def classes_learned(config: TrainConfig, folder: Path, images: Images, *, resume
     if images.held_out is not None and set(before) & set(images.held_out.classes):
         warnings.warn(f"{init} has learned from some of the validation classes: they flatter it", stacklevel=4)
     return list(dict.fromkeys([*learned, *before]))
+
+
+def _has_statistics(layer: nn.Module) -> bool:
+    return isinstance(layer, _BatchNorm) and layer.training
 
 
 class Diverged(ValueError):

@@ -20,6 +20,7 @@ from rankshot.data.batches import MOST_IMAGES
 from rankshot.fewshot.answerer import check_batch_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.fewshot.tasks import MOST_CLASSES
+from rankshot.losses.cross_batch_memory import MOST_IMAGES as MOST_REMEMBERED
 from rankshot.models.network import NETWORKS
 from rankshot.preprocess import MOST_PIXELS_A_SIDE
 from rankshot.registry import Choice
@@ -161,9 +162,18 @@ class BatchConfig:
     """Classes in a batch."""
     size: Annotated[int, Between(2, MOST_IMAGES)] = called("batch_size", 128)
     """Images in a batch, drawn from all images of its classes."""
+    micro_batch: Annotated[int, Between(0, MOST_IMAGES)] = 0
+    """Embed so many images at a time, for batches that do not fit in memory. The gradient is that of the whole batch, but
+    for batch norm, which sees one micro-batch at a time. 0: all at once."""
+    memory: Annotated[int, Between(0, MOST_REMEMBERED)] = 0
+    """Rank also the embeddings of so many images of earlier batches, as they were then. 0: none."""
 
     def __post_init__(self) -> None:
         _check(self)
+        if self.micro_batch > self.size:
+            raise ValueError(f"micro_batch must be no more than batch_size, {self.size}, got {self.micro_batch}")
+        if 0 < self.memory < self.size:
+            raise ValueError(f"memory must hold a batch of {self.size} images at least, got {self.memory}")
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,9 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     device, precision = where_to_train(config)
     images = images_for(config, objects)
     check_apart(config.data.name, folder, config.data.root)
+    if config.batch.memory > len(images.train):
+        few = f"there are {len(images.train)} images to learn from"
+        raise ValueError(f"memory is {config.batch.memory}, and {few}: remember no more than these")
     resumes = resume and run_folder.has_checkpoint(folder)
     model, method = _network_and_method(config, folder, images, objects, resumes=resumes)
     if not method.mixed and config.run.precision == "bfloat16":
@@ -121,6 +124,7 @@ def _try_one_batch(setup: Setup) -> None:
     """A mistake in a network or a loss of the user's own is found now."""
     indices, name = setup.sampler.draw(0), setup.config.method.name
     with repeatable(), put_back(setup.tensors), suppress(NotFinite):  # it comes again in its turn, and is reported then
+        setup.method.ids = indices
         loss, _ = setup.method.learn(setup.model, setup.pixels[indices].float() / 255, setup.labels[indices])
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
         if shape != ():

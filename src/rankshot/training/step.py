@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import augmented
-from rankshot.methods import Method
+from rankshot.methods import LossMethod, Method
 
+from .micro_batches import backward_in_micro_batches
 from .optimiser import set_learning_rate
 from .state import Average
 
@@ -52,23 +53,45 @@ class Step:
         augment: Sequence[str],
         average: Average | None = None,
         clip: float | None = None,
+        micro_batch: int = 0,
     ) -> None:
         self.model, self.method, self.optimiser = model, method, optimiser
         self.images, self.labels, self.augment = images, labels, augment
-        self.average, self.clip = average, clip
+        self.average, self.clip, self.micro_batch = average, clip, micro_batch
 
     def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
         """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D) if there are any."""
         self.optimiser.zero_grad()
         pixels = augmented(self.images[indices].float() / 255, self.augment, noise)
-        loss, embeddings = self.method.learn(self.model, pixels, self.labels[indices])
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss, embeddings = self._backward(pixels, indices)
         if self.clip is not None:
             nn.utils.clip_grad_norm_([*self.model.parameters(), *self.method.parameters()], self.clip)
         self.optimiser.step()
         if self.average is not None:
             self.average.update()
         return loss.detach(), None if embeddings is None else embeddings.detach()
+
+    def _backward(self, pixels: Tensor, indices: Tensor) -> tuple[Tensor, Tensor | None]:
+        labels = self.labels[indices]
+        self.method.ids = indices
+        if self.micro_batch and isinstance(self.method, LossMethod):
+            method = self.method
+            network = Embedding(method, self.model)
+            return backward_in_micro_batches(network, pixels, lambda all: method.loss_of(all, labels), self.micro_batch)
+        loss, embeddings = self.method.learn(self.model, pixels, labels)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss, embeddings
+
+
+class Embedding(nn.Module):
+    """A network as a method calls it, in the precision of the run."""
+
+    def __init__(self, method: Method, model: nn.Module) -> None:
+        super().__init__()
+        self.method, self.model = method, model
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.method.embed(self.model, images)
 
 
 @contextmanager
