@@ -50,23 +50,31 @@ class SiameseLoss(BatchLoss):
         self.head = nn.Linear(whole("dimensions", dimensions, 1, MOST_DIMENSIONS), 2)
 
     def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
-        logits, is_same, one, other = self._pairs(embeddings, labels, references)
-        if self.reduction == "mean" and len(one):
+        logits, is_same, one, other, counted = self._pairs(embeddings, labels, references)
+        if self.reduction == "mean" and counted is None:
             return nn.functional.cross_entropy(logits, is_same)
-        pairs = nn.functional.cross_entropy(logits, is_same, reduction="none")
-        return self.reduced(*_of_images(pairs, one, other if references is None else None, len(labels)))
+        losses = nn.functional.cross_entropy(logits, is_same, reduction="none")
+        weights = torch.ones_like(losses) if counted is None else counted.to(losses.dtype)
+        if self.reduction == "mean":
+            return (weights * losses).sum() / weights.sum().clamp(min=1)
+        return self.reduced(*_of_images(weights * losses, weights, one, other if references is None else None, len(labels)))
 
     def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
-        logits, is_same, one, _ = self._pairs(embeddings, labels, references)
-        return nn.functional.cross_entropy(logits, is_same, reduction="sum"), torch.tensor(len(one), device=labels.device)
+        logits, is_same, one, _, counted = self._pairs(embeddings, labels, references)
+        losses = nn.functional.cross_entropy(logits, is_same, reduction="none")
+        counted = torch.ones_like(one) if counted is None else counted
+        return (losses * counted).sum(), counted.sum()
 
-    def _pairs(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, ...]:
-        """(pairs, 2) scores, (pairs,) whether they are of one class, and of which two images they are."""
+    def _pairs(
+        self, embeddings: Tensor, labels: Tensor, references: References | None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+        """(pairs, 2) scores, (pairs,) whether they are of one class, of which two images they are, and which count; None:
+        all."""
         if len(labels) < 2 and references is None:
             raise ValueError("a pair needs two images, got a batch of 1")
         if embeddings.shape[1] != self.head.in_features:
             raise ValueError(f"made for {self.head.in_features} dimensions, got embeddings of {embeddings.shape[1]}")
-        dtype, device = self.head.weight.dtype, labels.device
+        dtype, device, counted = self.head.weight.dtype, labels.device, None
         queries = unit_vectors(embeddings).to(dtype)
         if references is None:  # every pair once
             items, item_labels = queries, labels
@@ -75,18 +83,17 @@ class SiameseLoss(BatchLoss):
             items, item_labels = unit_vectors(references.embeddings).to(dtype), references.labels
             one, other = torch.cartesian_prod(*(torch.arange(len(each), device=device) for each in (queries, items))).T
             if references.query_ids is not None and references.ids is not None:
-                differ = (references.query_ids[one] != references.ids[other]) & (references.ids[other] != EMPTY)
-                one, other = one[differ], other[differ]
+                counted = (references.query_ids[one] != references.ids[other]) & (references.ids[other] != EMPTY)
         logits = self.head((_rows(queries, one) - _rows(items, other)).abs())
-        return logits, (labels[one] == item_labels[other]).long(), one, other
+        return logits, (labels[one] == item_labels[other]).long(), one, other, counted
 
 
-def _of_images(pairs: Tensor, one: Tensor, other: Tensor | None, images: int) -> tuple[Tensor, Tensor]:
+def _of_images(pairs: Tensor, weights: Tensor, one: Tensor, other: Tensor | None, images: int) -> tuple[Tensor, Tensor]:
     """(pairs,) -> (images,): the sum over the pairs of each image, and how many; a pair of the batch counts for both."""
     losses, counts = torch.zeros(2, images, dtype=pairs.dtype, device=pairs.device)
     for members in (one,) if other is None else (one, other):
         losses = losses.index_add(0, members, pairs)
-        counts = counts.index_add(0, members, torch.ones_like(pairs))
+        counts = counts.index_add(0, members, weights)
     return losses, counts
 
 
