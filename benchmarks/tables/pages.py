@@ -12,7 +12,7 @@ from ..places import RESULTS, ROOT
 from .defaults import defaults
 from .own_images import data, gallery, ready, rejection
 from .photographs import fine_tuned, photographs
-from .ranking import headlines, objectives, tables
+from .ranking import headlines, large_batches, micro_batches, objectives, tables
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
 from .training import heap, quickstart, speed, training
 
@@ -40,6 +40,8 @@ SECTIONS = {
     "defaults": defaults,
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
+    "large_batches": large_batches,
+    "micro_batches": micro_batches,
     "training": training,
     "heap": heap,
     "quickstart": quickstart,

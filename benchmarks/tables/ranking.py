@@ -98,7 +98,7 @@ def headlines(results: dict[str, Any]) -> str:
             f"- **Fast.** {small['SmoothAPLoss_ratio']:.0f} times as fast as pytorch-metric-learning's Smooth-AP at"
             f" {small['size']} images and {large['SmoothAPLoss_ratio']:.0f} times at {large['size']};"
             f" {100 * share:.0f} % of a Conv4 training step on a CPU ([benchmarks](docs/benchmarks.md)). That is the"
-            f" paper's objective; `RankingLoss()`, at two scales, takes {min(ratios):.0f} to {max(ratios):.0f}"
+            f" paper's objective; `RankingLoss()`, at two scales, takes up to {max(ratios):.1f}"
             " times as long.",
         ]
     )
@@ -113,3 +113,38 @@ def objectives() -> str:
     ]
     where = f"{r['regime']}, {r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, {r['commit'][:10]}"
     return f"{table(['', 'RankingLoss.paper()', 'RankingLoss()', 'ratio'], rows)}\n\nForward and backward, {where}."
+
+
+def large_batches() -> str:
+    """On a GPU, beside what the hardware must do in any case."""
+    r = json.loads((FOLDER / "large_batches.json").read_text())
+    rows = []
+    for size, regimes in r["sizes"].items():
+        for regime, found in regimes.items():
+            cells = [
+                "–" if x is None else f"{x['ms']:.1f} ms, **{x['of_the_floor']:.1f}x**, {x['mib']:,.0f} MiB"
+                for name in LARGE
+                for x in [found.get(name)]
+            ]
+            rows.append([f"{int(size):,} images, {regime}", f"{found['floor']['ms']:.1f} ms", *cells])
+    where = f"{r['processor']}, {r['dimensions']} dimensions, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    note = f"Forward and backward on {where}. A dash: it does not fit in memory, or was not measured."
+    return f"{table(['', 'floor', *LARGE.values()], rows)}\n\n{note}"
+
+
+LARGE = {
+    "mAP-DLM, the paper's": "`RankingLoss.paper()`",
+    "mAP-DLM, both scales": "`RankingLoss()`",
+    "Smooth-AP": "`SmoothAPLoss()`",
+    "FastAP": "`FastAPLoss()`",
+}
+
+
+def micro_batches() -> str:
+    r = json.loads((FOLDER / "micro_batches.json").read_text())
+    peaks = {name: f"{mib / 1024:.2f} GiB" for name, mib in r["peak_mib"].items()}
+    where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    return (
+        f"{r['images']:,} images of 84x84 through ResNet-12 in micro-batches of {r['micro_batch']} take {peaks['all']} of "
+        f"memory at most, one micro-batch alone {peaks['one']}: **{r['ratio']:.2f}x** ({where})."
+    )
