@@ -3,6 +3,7 @@
 from .classifier_loss import ClassifierLoss
 from .cross_batch_memory import CrossBatchMemory
 from .fast_ap_loss import FastAPLoss
+from .gathered import GatheredLoss
 from .lmnn_loss import LMNNLoss
 from .nca_loss import NCALoss
 from .ranking_loss import RankingLoss
@@ -16,6 +17,7 @@ __all__ = [
     "ClassifierLoss",
     "CrossBatchMemory",
     "FastAPLoss",
+    "GatheredLoss",
     "LMNNLoss",
     "NCALoss",
     "RankingLoss",

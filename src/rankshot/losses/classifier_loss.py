@@ -42,7 +42,7 @@ class ClassifierLoss(BatchLoss):
         self.cosine, self.scale = cosine, positive("scale", scale)
 
     def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
-        if references is not None:
+        if references is not None and (references.ids is None or references.ids is not references.query_ids):
             raise ValueError("ref_emb must be None: a classifier compares images with classes, and not with one another")
         return self._entropy(embeddings, labels, self.reduction)
 

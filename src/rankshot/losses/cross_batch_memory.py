@@ -61,28 +61,41 @@ class CrossBatchMemory(nn.Module):
         """embeddings (B, D), labels (B,), and ids (B,), which image each one is; without them every image is a new one."""
         labels = checked_batch("embeddings", embeddings, "labels", labels)
         checked_references(embeddings, labels, indices_tuple, None, None, None, None, None)
-        size, dimensions = self.embeddings.shape
-        if embeddings.shape[1] != dimensions:
-            raise ValueError(f"the memory is of {dimensions} dimensions, got embeddings of {embeddings.shape[1]}")
-        if len(embeddings) > size:
-            raise ValueError(f"a batch of {len(embeddings)} images does not fit in a memory of {size}")
-        numbers = self.added + torch.arange(len(embeddings), device=embeddings.device)
-        ids = -1 - numbers if ids is None else checked_ids("ids", ids, embeddings)
-        references = References(
-            torch.cat([embeddings, self.embeddings.to(embeddings.dtype)]),
-            torch.cat([labels, self.labels]),
-            torch.cat([ids, self.ids]),
-            ids,
-        )
+        ids = self.new_ids(len(embeddings)) if ids is None else checked_ids("ids", ids, embeddings)
+        references = self.extended(References(embeddings, labels, ids, ids))
         with torch.autocast(embeddings.device.type, enabled=False):
             value = self.loss.compute(embeddings, labels, references)
-        with torch.no_grad():
-            places = numbers % size
-            self.embeddings.index_copy_(0, places, unit_vectors(embeddings.detach()).to(self.embeddings.dtype))
-            self.labels.index_copy_(0, places, labels)
-            self.ids.index_copy_(0, places, ids)
-            self.added += len(embeddings)
+        self.add(embeddings, labels, ids)
         return value
+
+    def new_ids(self, images: int) -> Tensor:
+        """For images of which nobody says which they are."""
+        return -1 - self.added - torch.arange(images, device=self.added.device)
+
+    def extended(self, batch: References) -> References:
+        """A batch that is compared with itself, and what is remembered besides."""
+        size, dimensions = self.embeddings.shape
+        if batch.embeddings.shape[1] != dimensions:
+            raise ValueError(f"the memory is of {dimensions} dimensions, got embeddings of {batch.embeddings.shape[1]}")
+        if len(batch.embeddings) > size:
+            raise ValueError(f"a batch of {len(batch.embeddings)} images does not fit in a memory of {size}")
+        if batch.ids is None:
+            raise ValueError("a memory needs ids")
+        return References(
+            torch.cat([batch.embeddings, self.embeddings.to(batch.embeddings.dtype)]),
+            torch.cat([batch.labels, self.labels]),
+            torch.cat([batch.ids, self.ids]),
+            batch.query_ids,
+        )
+
+    @torch.no_grad()
+    def add(self, embeddings: Tensor, labels: Tensor, ids: Tensor) -> None:
+        """Remember these, in place of the oldest."""
+        places = (self.added + torch.arange(len(embeddings), device=embeddings.device)) % len(self.labels)
+        self.embeddings.index_copy_(0, places, unit_vectors(embeddings.detach()).to(self.embeddings.dtype))
+        self.labels.index_copy_(0, places, labels)
+        self.ids.index_copy_(0, places, ids)
+        self.added += len(embeddings)
 
     def __len__(self) -> int:
         """How many images are remembered."""
