@@ -71,3 +71,21 @@ def test_quickstart_in_short(tmp_path):
         untrained, trained, _ = (float(each) for each in re.findall(r"([0-9.]+) ±", row))
         assert trained > untrained + 10
         assert (tmp_path / "map-dlm" / "report.html").exists()
+
+
+@pytest.mark.slow  # torchrun
+def test_two_processes_learn_what_one_does():
+    example = str(ROOT / "examples" / "distributed_loop.py")
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    printed = []
+    for command in ([example], [*torchrun, example]):
+        done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+        found = re.findall(
+            r"(\d) processes. mAP on digits never seen: (\S+) before, (\S+) after; weights (\S+)", done.stdout
+        )
+        printed.append([float(each) for each in found[0]])
+    (one, *alone), (two, *together) = printed
+    assert (one, two) == (1, 2)
+    assert alone == pytest.approx(together, abs=2e-3)
+    assert alone[1] > alone[0]
