@@ -4,11 +4,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankshot.ranking.pool import relevance_of, side_counts
+from rankshot.ranking.pool import EMPTY, relevance_of, side_counts
 
 labels = st.lists(st.integers(-3, 3), min_size=1, max_size=12).map(torch.tensor)
 
-numbered = st.lists(st.tuples(st.integers(-2, 2), st.integers(-2, 2)), min_size=1, max_size=10).map(torch.tensor)
+image = st.tuples(st.integers(-2, 2), st.integers(-2, 2))
+numbered = st.lists(image, min_size=1, max_size=10).map(torch.tensor)
+with_gaps = st.lists(image | st.just((EMPTY, EMPTY)), min_size=1, max_size=10).map(torch.tensor)
 
 
 @given(labels)
@@ -31,14 +33,14 @@ def test_queries_rank_references(labels, ref_labels):
     check_counts(side_counts(labels, ref_labels), relevance, valid)
 
 
-@given(numbered, numbered)
+@given(numbered, with_gaps)
 def test_a_query_leaves_out_what_has_its_id(queries, items):
     """Also where an id has two labels, or several items have one id."""
     (labels, ids), (ref_labels, ref_ids) = queries.T, items.T
     relevance, valid = relevance_of(labels, ref_labels, ids, ref_ids)
     for query, (one, own) in enumerate(queries.tolist()):
         for item, (other, its) in enumerate(items.tolist()):
-            assert valid[query, item] == (own != its)
+            assert valid[query, item] == (own != its != EMPTY)
             assert relevance[query, item] == (own != its and one == other)
     check_counts(side_counts(labels, ref_labels, ids, ref_ids), relevance, valid)
 
