@@ -14,7 +14,7 @@ from rankshot.losses import CrossBatchMemory, GatheredLoss, RankingLoss
 SCRIPT = Path(__file__).parent / "some_processes.py"
 
 
-@pytest.fixture(scope="module", params=[2, 3, 4])
+@pytest.fixture(scope="module", params=[2, *(pytest.param(world, marks=pytest.mark.slow) for world in (3, 4))])
 def processes(request, tmp_path_factory):
     """What each of them printed."""
     file = tmp_path_factory.mktemp("gloo") / "meeting"
