@@ -4,7 +4,7 @@ The same mathematics as `solvers` and `objectives`, in the same order of ties. O
 of an objective: neither changes an order within a side. A program parts its sorted row into the two sides. Then, for each
 ranking, the irrelevant items find in blocks how many relevant ones stand above them: m never falls, so the m of the last
 item of a block is the largest that its other items need to try. Sums of the metric's steps come from a table of one number
-for each place instead of one for each pair (`Form`).
+for each place instead of one for each pair (`FORMS`).
 
 Where items do not decouple (another sign or metric), the dynamic programme runs in a program of its own, for small batches.
 """
@@ -28,7 +28,7 @@ from .sorted_pool import counting
 BYTES_A_PAIR = 64  # of one query and one item while they are ranked, sorting included
 MOST_IN_PROGRAMME = 512  # items, where they do not decouple
 MOST_KEPT = 16
-FEW_RELEVANT = 64
+FEW_RELEVANT = 64  # up to which large blocks of items are the fastest
 # Which sums of steps of a metric are differences of one table: of "ap" all but a fraction; of "first" only k = 1 counts.
 FORMS: dict[Metric, str] = {
     AP: "ap",
@@ -42,7 +42,11 @@ _in_graphs: dict[tuple[Any, ...], tuple[Tensor, ...]] = {}
 
 
 class Ranking(NamedTuple):
-    """One of the rankings of a query that an objective is the sum of."""
+    """One of the rankings of a query that an objective is the sum of.
+
+    shift   by which all relevant scores are raised
+    share   what it weighs in the sum
+    """
 
     chosen: Settings
     shift: float

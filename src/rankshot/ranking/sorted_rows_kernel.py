@@ -10,7 +10,7 @@ import triton.language as tl
 
 from . import pool
 
-# How the sums of a metric's steps are found: see `sorted_rows.Form`.
+# How the sums of a metric's steps are found: see `sorted_rows.FORMS`.
 EMPTY = tl.constexpr(pool.EMPTY)
 AP, DIFFERENCE, FIRST = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 
