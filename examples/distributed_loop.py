@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from rankshot import ranking
 from rankshot.losses import GatheredLoss, RankingLoss
+from rankshot.models import gather_batch_norm
 
 STEPS, BATCH = 60, 96
 
@@ -31,23 +32,25 @@ def main() -> None:
     labels = torch.tensor(digits.target, device=device)
     seen = labels < 7
 
-    # Group norm looks at one image at a time. Batch norm would need torch.nn.SyncBatchNorm, to see the whole batch.
     model = torch.nn.Sequential(
         torch.nn.Conv2d(1, 32, 3, padding=1),
-        torch.nn.GroupNorm(4, 32),
+        torch.nn.BatchNorm2d(32),
         torch.nn.ReLU(),
         torch.nn.MaxPool2d(2),
         torch.nn.Conv2d(32, 64, 3, padding=1),
         torch.nn.AdaptiveMaxPool2d(2),
         torch.nn.Flatten(),
     ).to(device)
-    network = DistributedDataParallel(model) if together else model
+    # Batch norm, too, sees the whole batch.
+    network = DistributedDataParallel(gather_batch_norm(model)) if together else model
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
     loss_of = GatheredLoss(RankingLoss())
 
     def unseen() -> float:
+        model.eval()
         with torch.no_grad():
             unit = torch.nn.functional.normalize(model(images[~seen]), dim=-1)
+        model.train()
         relevance, valid = ranking.relevance_of(labels[~seen])
         return ranking.average_precision(unit @ unit.T, relevance, valid).mean().item()
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed, nn
 
+from rankshot.gathering import gathered, is_shared
 from rankshot.vectors import computable
 
 from .batch_loss import BatchLoss
@@ -26,7 +27,7 @@ class GatheredLoss(nn.Module):
 
     Parts may be uneven. The value is the mean over all, the same on every process; "sum" and "none" are refused. In a
     single process, and where `torch.distributed` is not set up, it is the loss itself. Batch norm is no part of it: in
-    training it must see the whole batch too, as by `torch.nn.SyncBatchNorm`.
+    training it must see the whole batch too, by `models.gather_batch_norm(network)`.
 
     Args:
         loss: a loss with reduction "mean", or a `CrossBatchMemory` of one, which then remembers images of all processes.
@@ -51,15 +52,15 @@ class GatheredLoss(nn.Module):
         """embeddings (B, D), labels (B,), and ids (B,) of this process's part; ids on all processes, or on none."""
         labels = checked_batch("embeddings", embeddings, "labels", labels)
         ids = None if ids is None else checked_ids("ids", ids, embeddings)
-        if not _several(self.group):
+        if not is_shared(self.group):
             alone: Tensor = (self.loss if self.memory is None else self.memory)(embeddings, labels, ids=ids)
             return alone
         sizes = _sizes(embeddings, ids is not None, self.group)
         rank = distributed.get_rank(self.group)
-        items = _gathered(computable(embeddings), sizes, self.group)
-        item_labels = _gathered(labels, sizes, self.group)
+        items = gathered(computable(embeddings), sizes, self.group)
+        item_labels = gathered(labels, sizes, self.group)
         if ids is not None:
-            item_ids = _gathered(ids, sizes, self.group)
+            item_ids = gathered(ids, sizes, self.group)
         elif self.memory is not None:
             item_ids = self.memory.new_ids(len(items))
         else:
@@ -79,10 +80,6 @@ class GatheredLoss(nn.Module):
         return part + ((sums[0] / sums[1].clamp(min=1)).to(part.dtype) - part).detach()
 
 
-def _several(group: Any) -> bool:
-    return distributed.is_available() and distributed.is_initialized() and distributed.get_world_size(group) > 1
-
-
 def _sizes(embeddings: Tensor, has_ids: bool, group: Any) -> list[int]:
     """How many images each process has; and a complaint on every process where their parts do not fit together."""
     here = torch.tensor([*embeddings.shape, int(has_ids)], device=embeddings.device)
@@ -94,29 +91,3 @@ def _sizes(embeddings: Tensor, has_ids: bool, group: Any) -> list[int]:
     if len(set(with_ids)) > 1:
         raise ValueError("give ids on all processes, or on none")
     return list(sizes)
-
-
-def _gathered(values: Tensor, sizes: list[int], group: Any) -> Tensor:
-    """(n, …) of every process, one after another."""
-    gathered: Tensor = _Gather.apply(values, sizes, group)  # type: ignore[no-untyped-call]
-    return gathered
-
-
-class _Gather(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, sizes: list[int], group: Any) -> Tensor:
-        ctx.sizes, ctx.group = sizes, group
-        padded = values.new_zeros(max(sizes), *values.shape[1:])  # parts of one size, as all backends gather
-        padded[: len(values)] = values
-        parts = [torch.empty_like(padded) for _ in sizes]
-        distributed.all_gather(parts, padded, group=group)
-        return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        """What the queries of all processes want of this one's items."""
-        gradient = gradient.contiguous().clone()
-        distributed.all_reduce(gradient, group=ctx.group)
-        rank = distributed.get_rank(ctx.group)
-        start = sum(ctx.sizes[:rank])
-        return gradient[start : start + ctx.sizes[rank]], None, None

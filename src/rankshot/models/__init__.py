@@ -2,6 +2,7 @@
 
 from .conv4 import Conv4
 from .efficientnet_lite import EfficientNetLite
+from .gathered_norm import gather_batch_norm
 from .mirrored import Mirrored
 from .network import register, wrap
 from .pretrained import from_pretrained
@@ -15,6 +16,7 @@ __all__ = [
     "Mirrored",
     "ResNet12",
     "from_pretrained",
+    "gather_batch_norm",
     "register",
     "save_pretrained",
     "shipped",

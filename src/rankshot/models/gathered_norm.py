@@ -1,0 +1,88 @@
+"""Batch norm by the statistics of the images of all processes, on every backend and device.
+
+torch's `SyncBatchNorm` does this on GPUs alone. Here every process tells how many values it has, their mean and their
+variance, and one gathering, which gradients go back through, makes the statistics of all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from rankshot.gathering import gathered, is_shared
+
+
+class _GatheredNorm(_BatchNorm):
+    """In training and with other processes; else as torch has it."""
+
+    group: Any = None
+
+    def forward(self, values: Tensor) -> Tensor:
+        if not self.training or not is_shared(self.group):
+            return super().forward(values)
+        self._check_input_dim(values)  # type: ignore[no-untyped-call]
+        computed = values if values.dtype == torch.float64 else values.float()
+        dimensions = [0, *range(2, values.dim())]
+        count = values.numel() // values.shape[1]
+        variance, mean = torch.var_mean(computed, dimensions, correction=0)
+        told = torch.cat([mean.new_tensor([count]), mean, variance])[None]
+        parts = gathered(told, [1] * distributed.get_world_size(self.group), self.group)
+        counts, means, variances = parts[:, :1], *parts[:, 1:].chunk(2, dim=1)
+        shares = (counts / counts.sum()).detach()
+        mean = (shares * means).sum(0)
+        variance = (shares * (variances + (means - mean).square())).sum(0)
+        self._follow(mean.detach(), variance.detach(), counts.detach().sum())
+        shape = [1, -1, *[1] * (values.dim() - 2)]
+        normalised = (computed - mean.view(shape)) * (variance + self.eps).rsqrt().view(shape)
+        if self.affine:
+            normalised = torch.addcmul(self.bias.view(shape), normalised, self.weight.view(shape))
+        result: Tensor = normalised.to(values.dtype)
+        return result
+
+    @torch.no_grad()
+    def _follow(self, mean: Tensor, variance: Tensor, count: Tensor) -> None:
+        """The running averages, as torch updates them."""
+        if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
+            return
+        self.num_batches_tracked += 1
+        factor = 1 / self.num_batches_tracked.to(mean.dtype) if self.momentum is None else self.momentum
+        unbiased = variance * (count / (count - 1).clamp(min=1))
+        for average, now in ((self.running_mean, mean), (self.running_var, unbiased)):
+            average += factor * (now.to(average.dtype) - average)
+
+
+class GatheredBatchNorm1d(_GatheredNorm, nn.BatchNorm1d):
+    """See `gather_batch_norm`."""
+
+
+class GatheredBatchNorm2d(_GatheredNorm, nn.BatchNorm2d):
+    """See `gather_batch_norm`."""
+
+
+class GatheredBatchNorm3d(_GatheredNorm, nn.BatchNorm3d):
+    """See `gather_batch_norm`."""
+
+
+KINDS: dict[type, type] = {
+    nn.BatchNorm1d: GatheredBatchNorm1d,
+    nn.BatchNorm2d: GatheredBatchNorm2d,
+    nn.BatchNorm3d: GatheredBatchNorm3d,
+}
+
+
+def gather_batch_norm(network: nn.Module, group: Any = None) -> nn.Module:
+    """The same network, whose batch norm sees the images of all processes in training. Weights and names stay.
+
+    >>> network = gather_batch_norm(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)))
+    >>> type(network[1]).__name__, network(torch.rand(2, 3, 8, 8)).shape
+    ('GatheredBatchNorm2d', torch.Size([2, 8, 6, 6]))
+    """
+    for layer in network.modules():
+        if type(layer) in KINDS:
+            layer.__class__ = KINDS[type(layer)]
+        if isinstance(layer, _GatheredNorm):
+            layer.group = group
+    return network
