@@ -7,7 +7,10 @@ import copy
 import torch
 from torch import Tensor, nn
 
+from rankshot.interruption import interrupts_later
 
+
+@interrupts_later()
 def largest_layer(network: nn.Module, shape: tuple[int, int, int]) -> int:
     """How many numbers the largest output within a network has for one image (C, H, W), found without computing it.
 

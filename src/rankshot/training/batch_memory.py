@@ -9,12 +9,15 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from rankshot.interruption import interrupts_later
+
 IMAGES = 2  # that it is tried with: batch norm wants more than one
 PEAK = 1.3  # what an update takes at most, above what the backward pass needs of the forward pass
 SHARE = 0.7  # of the memory that is free, that a batch may take
 FREE = "MemAvailable:"
 
 
+@interrupts_later()
 def bytes_an_image(network: nn.Module, shape: tuple[int, int, int]) -> int:
     """What an update takes in float32 for each image (C, H, W), found without computing anything; 0: it cannot be found.
 
