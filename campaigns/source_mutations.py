@@ -47,7 +47,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("ranking_loss.py", "ids: tuple[Tensor, Tensor] | None = (every, every)", "ids = None"),
         ("cross_batch_memory.py", "self.added += len(embeddings)", "pass"),
         ("gathered.py", "total * (len(sizes) / of_all)", "total / of_all"),
-        ("gathered.py", "distributed.all_reduce(gradient, group=ctx.group)", "pass"),
+        ("gathered.py", "of_all = sums[1].clamp(min=1)", "of_all = count.clamp(min=1)"),
     ],
     "training": [
         ("sections.py", "self.decay ** (update // self.decay_every)", "self.decay ** (update // self.decay_every + 1)"),
