@@ -9,10 +9,10 @@ REGIMES = ("8 a class", "16 classes")
 DIMENSIONS = 64
 
 
-def batch(size: int, regime: str, seed: int) -> tuple[Tensor, Tensor]:
+def batch(size: int, regime: str, seed: int, dimensions: int = DIMENSIONS, noise: float = 1.0) -> tuple[Tensor, Tensor]:
     """Embeddings around class centres, as a half-trained network gives them, and their labels."""
     random = torch.Generator().manual_seed(seed)
     classes = size // 8 if regime == "8 a class" else 16
     labels = torch.arange(size) % classes
-    centres = torch.randn(classes, DIMENSIONS, generator=random)
-    return centres[labels] + torch.randn(size, DIMENSIONS, generator=random), labels
+    centres = torch.randn(classes, dimensions, generator=random)
+    return centres[labels] + noise * torch.randn(size, dimensions, generator=random), labels

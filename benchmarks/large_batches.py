@@ -19,13 +19,14 @@ from torch import Tensor, nn
 
 from rankshot.losses import FastAPLoss, RankingLoss, SmoothAPLoss
 
+from . import batches
+from .batches import REGIMES
 from .measure import circumstances
 from .places import FOLDER
 
-SEED, DIMENSIONS, BYTES = 0, 512, 2**30
+SEED, DIMENSIONS, NOISE, BYTES = 0, 512, 3.0, 2**30
 SIZES = (128, 1024, 4096, 8192)
 LARGEST = 65536
-REGIMES = ("8 a class", "16 classes")
 OBJECTIVES: dict[str, Callable[[], nn.Module]] = {
     "mAP-DLM, the paper's": RankingLoss.paper,
     "mAP-DLM, both scales": RankingLoss,
@@ -35,13 +36,8 @@ OBJECTIVES: dict[str, Callable[[], nn.Module]] = {
 
 
 def batch(size: int, regime: str) -> tuple[Tensor, Tensor]:
-    """Embeddings around class centres, as a half-trained network gives them, and their labels."""
-    random = torch.Generator("cuda").manual_seed(SEED)
-    classes = size // 8 if regime == "8 a class" else 16
-    labels = torch.arange(size, device="cuda") % classes
-    centres = torch.randn(classes, DIMENSIONS, generator=random, device="cuda")
-    noise = torch.randn(size, DIMENSIONS, generator=random, device="cuda")
-    return nn.functional.normalize(centres[labels] + 3 * noise), labels
+    embeddings, labels = batches.batch(size, regime, SEED, DIMENSIONS, NOISE)
+    return nn.functional.normalize(embeddings).cuda(), labels.cuda()
 
 
 def floor(embeddings: Tensor) -> None:

@@ -2,21 +2,11 @@
 
 import pytest
 import torch
+from losses.some_processes import LOSSES as EVERY_LOSS
 
-from rankshot import losses
 from rankshot.losses import ClassifierLoss, CrossBatchMemory, RankingLoss
 
-LOSSES = {
-    "ranking": losses.RankingLoss,
-    "ssvm": lambda: losses.RankingLoss(framework="ssvm"),
-    "smooth-ap": losses.SmoothAPLoss,
-    "nca": losses.NCALoss,
-    "lmnn": losses.LMNNLoss,
-    "triplet": losses.TripletLoss,
-    "fast-ap": losses.FastAPLoss,
-    "supcon": losses.SupConLoss,
-    "siamese": lambda: losses.SiameseLoss(5).double(),
-}
+LOSSES = {name: make for name, make in EVERY_LOSS.items() if name != "classifier"}  # which compares no images
 
 
 def batches(number, size=6, images=30):
@@ -29,7 +19,7 @@ def batches(number, size=6, images=30):
 @pytest.mark.parametrize("name", LOSSES)
 def test_it_is_the_loss_with_what_was_embedded_before(name):
     torch.manual_seed(0)
-    loss = LOSSES[name]()
+    loss = LOSSES[name]().double()
     memory = CrossBatchMemory(loss, 5, memory_size=14).double()
     before = (torch.zeros(0, 5).double(), torch.zeros(0).long(), torch.zeros(0).long())
     for embeddings, labels, ids in batches(5):  # the memory overflows in the third

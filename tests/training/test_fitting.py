@@ -72,6 +72,8 @@ def test_a_batch_that_memory_does_not_hold_is_smaller(photos, monkeypatch):
     assert told[-1].endswith("free: --batch-size 12")
     assert config_for(data=photos, batch_size=16, tell=told.append).batch.size == 16  # who says so gets it
     assert told[-1].endswith("free: --micro-batch 12 takes less")
+    assert config_for(data=photos, micro_batch=14, tell=told.append).batch.size == 16
+    assert told[-1].startswith("a batch of 14 images takes")
     monkeypatch.setattr(fitting, "free_bytes", lambda device: 5 * an_image)
     config = config_for(data=photos, tell=told.append)
     assert (config.batch.classes, config.batch.size) == (2, 4)

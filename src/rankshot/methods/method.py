@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
-from rankshot.losses import ClassifierLoss, CrossBatchMemory
-from rankshot.losses.batch_loss import BatchLoss
+from rankshot.losses import CrossBatchMemory
 from rankshot.losses.registry import ABOUT, LOSSES, PRESETS
 from rankshot.registry import Choice, Registry
 
@@ -128,9 +127,10 @@ class LossMethod(Method):
 
     def remember(self, images: int) -> None:
         """Rank so many images of earlier batches too."""
-        if not isinstance(self.loss, BatchLoss) or isinstance(self.loss, ClassifierLoss):
-            raise ValueError("memory is for losses that compare images with one another, and this one does not")
-        self.loss = CrossBatchMemory(self.loss, self.context.embedding_dim, images)
+        try:
+            self.loss = CrossBatchMemory(self.loss, self.context.embedding_dim, images)  # type: ignore[arg-type]  # it checks
+        except TypeError as error:
+            raise ValueError(f"memory: {error}") from None
 
 
 def make_method(choice: Choice, context: Context) -> Method:

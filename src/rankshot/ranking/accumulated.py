@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, distributed
 
+from rankshot.gathering import is_shared
 from rankshot.limits import whole
 
 from .checks import check_tensor
@@ -103,7 +104,7 @@ class RetrievalMetric:
 
     def _gathered(self) -> tuple[Tensor, Tensor, Tensor]:
         columns = [torch.cat(column) for column in zip(*self._items, strict=True)] if self._items else []
-        if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+        if is_shared():
             parts: list[list[Tensor]] = [[] for _ in range(distributed.get_world_size())]
             distributed.all_gather_object(parts, [column.cpu() for column in columns])
             columns = [torch.cat(column) for column in zip(*(part for part in parts if part), strict=True)]

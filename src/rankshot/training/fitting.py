@@ -283,14 +283,15 @@ def with_batches_that_memory_holds(config: TrainConfig, given: Container[str], t
     freeze(model, config.network.frozen)
     device, precision = where_to_train(config)
     an_image = bytes_an_image(model, preprocess.shape) // (1 if precision == torch.float32 else 2)
-    free, needed = free_bytes(device), an_image * (config.batch.micro_batch or config.batch.size)
+    at_once = config.batch.micro_batch or config.batch.size
+    free, needed = free_bytes(device), an_image * at_once
     if not needed or not free or needed <= SHARE * free:
         return config
     fits = max(4, int(SHARE * free / an_image))
     classes = min(config.batch.classes, fits // 2)
     size = fits // classes * classes
-    takes = f"a batch of {config.batch.size} images takes about {needed / 2**30:.0f} GiB, and {free / 2**30:.0f} are free"
-    if "batch_size" in given:
+    takes = f"a batch of {at_once} images takes about {needed / 2**30:.0f} GiB, and {free / 2**30:.0f} are free"
+    if "batch_size" in given or config.batch.micro_batch:
         tell(f"{takes}: --micro-batch {size} takes less")
         return config
     changes = {"batch_size": size} | ({"batch_classes": classes} if classes != config.batch.classes else {})

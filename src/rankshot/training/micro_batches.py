@@ -10,14 +10,15 @@ micro-batch is normalised by its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from rankshot.limits import whole
+
+from .state import put_back
 
 MOST_IMAGES = 2**24
 
@@ -50,7 +51,7 @@ def backward_in_micro_batches(
         raise ValueError(f"micro_batch must be no more than the {len(images)} images of the batch, got {micro_batch}")
     parts = torch.split(images, micro_batch)
     states, embedded = [], []
-    with torch.no_grad(), running_averages_put_back(network):
+    with torch.no_grad(), put_back(_statistics(network)):
         for part in parts:
             states.append(_random_state(images.device))
             embedded.append(network(part))
@@ -68,18 +69,11 @@ def backward_in_micro_batches(
     return value.detach(), embeddings.detach()
 
 
-@contextmanager
-def running_averages_put_back(network: object) -> Iterator[None]:
-    """What batch norm takes in meanwhile is forgotten."""
-    layers = [each for each in network.modules() if isinstance(each, _BatchNorm)] if isinstance(network, nn.Module) else []
-    before = [{name: buffer.clone() for name, buffer in layer.named_buffers(recurse=False)} for layer in layers]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for layer, buffers in zip(layers, before, strict=True):
-                for name, buffer in layer.named_buffers(recurse=False):
-                    buffer.copy_(buffers[name])
+def _statistics(network: object) -> dict[str, Tensor]:
+    """The running averages of all batch norm within."""
+    layers = network.named_modules() if isinstance(network, nn.Module) else ()
+    norms = ((name, layer) for name, layer in layers if isinstance(layer, _BatchNorm))
+    return {f"{name}.{kind}": buffer for name, norm in norms for kind, buffer in norm.named_buffers(recurse=False)}
 
 
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:

@@ -18,8 +18,8 @@ from . import run_folder
 from .assembly import Images, Objects, check_apart, images_for, network_and_method, on_device, where_to_train
 from .config import TrainConfig
 from .optimiser import freeze, make_optimiser
-from .state import Average, live_tensors
-from .step import put_back, repeatable
+from .state import Average, live_tensors, put_back
+from .step import repeatable
 from .validation import Validator
 
 

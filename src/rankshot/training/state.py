@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn, optim
 
@@ -42,3 +45,15 @@ def live_tensors(
     tensors |= average.tensors() if average else {}
     named = dict([*model.named_parameters(prefix="model"), *method.named_parameters(prefix="method")])
     return tensors | state_tensors(optimiser, named)
+
+
+@contextmanager
+def put_back(state: Mapping[str, Tensor]) -> Iterator[None]:
+    """After this, every tensor is what it was before."""
+    before = {name: tensor.clone() for name, tensor in state.items()}
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for name, tensor in state.items():
+                tensor.copy_(before[name])

@@ -14,7 +14,7 @@ from rankshot.methods import LossMethod, Method
 
 from .micro_batches import backward_in_micro_batches
 from .optimiser import set_learning_rate
-from .state import Average
+from .state import Average, put_back
 
 WARM_UP = 3  # eager updates before a graph is recorded: libraries choose their kernels, the allocator fills
 
@@ -77,7 +77,9 @@ class Step:
         if self.micro_batch and isinstance(self.method, LossMethod):
             method = self.method
             network = Embedding(method, self.model)
-            return backward_in_micro_batches(network, pixels, lambda all: method.loss_of(all, labels), self.micro_batch)
+            return backward_in_micro_batches(
+                network, pixels, lambda embedded: method.loss_of(embedded, labels), self.micro_batch
+            )
         loss, embeddings = self.method.learn(self.model, pixels, labels)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss, embeddings
@@ -92,18 +94,6 @@ class Embedding(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.method.embed(self.model, images)
-
-
-@contextmanager
-def put_back(state: Mapping[str, Tensor]) -> Iterator[None]:
-    """After this, every tensor is what it was before."""
-    before = {name: tensor.clone() for name, tensor in state.items()}
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for name, tensor in state.items():
-                tensor.copy_(before[name])
 
 
 def seconds_an_update(step: Step | GraphedStep, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> float:
