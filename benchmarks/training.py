@@ -107,7 +107,8 @@ def evaluator() -> dict[str, object]:
 
         start = time.perf_counter()
         for task in tasks:
-            evaluation._all_at_once(embeddings, task, fewshot.draw_episodes(labels, task, EPISODES, SEED), model, None)
+            drawn = fewshot.draw_episodes(labels, task, EPISODES, SEED)
+            evaluation._all_at_once(embeddings, model, None, task, drawn)
         rows["episodes"].append(time.perf_counter() - start)
 
         start = time.perf_counter()

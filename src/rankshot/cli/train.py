@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankshot import report
+from rankshot.gathering import failing_together, is_first, told_by_first
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.network import check_embedding_network
+from rankshot.processes import first_of_machine_first, is_restart, may_restart
 from rankshot.registry import load_files
 from rankshot.terminal import say
 from rankshot.training import TrainConfig, train
@@ -22,36 +24,75 @@ from rankshot.training.run_folder import RunStatus, is_run
 from rankshot.training.stopping import Interrupted
 
 from .parsing import parsed_as, peeked, typed
+from .together import together
 from .train_options import by_new_names, check_whose, given_in, options_for
 
 EPISODES = 300  # of the comparison with the weights that training began with
 
 
+class Asked(NamedTuple):
+    """The settings of the run, those of them that were typed, its folder (None: a new one), whether to go on with what is
+    there, and the options that load files."""
+
+    config: TrainConfig
+    given: Mapping[str, Any]
+    folder: Path | None
+    resume: bool
+    loads: list[str]
+
+
 def main(arguments: Sequence[str]) -> int:
+    with together():
+        with failing_together(), first_of_machine_first():
+            asked = asked_by(arguments)
+        folder = Path(told_by_first(str(asked.folder or new_folder(asked.config))))
+        return trained(with_batches_of_first(asked), folder, asked.loads, resume=asked.resume)
+
+
+def with_batches_of_first(asked: Asked) -> TrainConfig:
+    """Where batches are as large as memory allows, all processes have those of the first."""
+    batch = asked.config.batch
+    classes, size = told_by_first([batch.classes, batch.size])
+    is_typed = {"batch_classes", "batch_size"} & {*asked.given}
+    return asked.config if is_typed else asked.config.changed(batch_classes=classes, batch_size=size)
+
+
+def asked_by(arguments: Sequence[str]) -> Asked:
+    """The options, with the images made ready."""
     arguments = by_new_names(arguments)
     peek = peeked(arguments)
+    loads = [f"--load={file}" for file in peek.load]  # tyro would keep those of the last --load alone
+    if may_restart() and peek.out is None:
+        raise ValueError("torchrun may start this again (--max-restarts): name the run's folder with --out")
+    if is_restart() and is_run(peek.out):
+        arguments = [*loads, "--out", str(peek.out), "--resume"]
+        peek = peeked(arguments)
     load_files(peek.load)
     start = starting_from(peek, typed(arguments))
     check_whose(arguments, start)
     options = parsed_as(options_for(start), arguments, "train")
     given = given_in(options)
     config = start.changed(**given)
-    folder = options.out or new_folder(config)
-    check_apart(config.data.name, folder, config.data.root)
-    if options.resume and is_run(folder):
-        config = resumed(config, folder, given)
+    check_apart(config.data.name, options.out or new_folder(config), config.data.root)
+    if options.resume and is_run(options.out):
+        config = resumed(config, options.out, given)
     else:
         config = fitted(config, {*given, *config.flat()} if options.config else given, preset=options.preset)
+    return Asked(config, given, options.out, options.resume, loads)
+
+
+def trained(config: TrainConfig, folder: Path, loads: list[str], *, resume: bool) -> int:
     begins = config.network.init is not None
     if begins and any(has_classes_to_measure(config, split) for split in ("test", "val")):
         say("a comparison of before and after follows the training; its time is not in the estimate below")
     keep_freed_memory()
-    loads = [f"--load={file}" for file in peek.load]  # tyro would keep those of the last --load alone
     try:
-        status = train(config, folder, resume=options.resume)
+        status = train(config, folder, resume=resume)
     except Interrupted as stopped:
         say(f"{stopped}; to go on: rankshot train {shlex.join([*loads, '--out', str(folder), '--resume'])}")
         return 130
+    if not is_first():
+        return 0
     say(f"{folder}: update {status.update}, {status.seconds:.0f} s of training")
     if begins:
         before_and_after(folder)

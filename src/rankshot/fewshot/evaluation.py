@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from rankshot import ranking
 from rankshot.data import ImageSet
+from rankshot.gathering import part_of, whole_of, world_size
 from rankshot.limits import whole
 from rankshot.models.largest_layer import largest_layer
 from rankshot.vectors import unit_vectors
@@ -60,6 +62,7 @@ def evaluate(
     batch_norm: str = "running",
     pixels: Tensor | None = None,
     rule: str | None = None,
+    together: bool = False,
 ) -> list[Result]:
     """Every task on `episodes` episodes, which depend on the seed and the task alone.
 
@@ -70,6 +73,7 @@ def evaluate(
     pixels  the images where the model is, as `pixels_for` has them; for who evaluates again and again
     rule    how an embedding network classifies: "ap" (the paper's), "nearest", "prototype" or "logistic". None: by the rule
             of its own that it has, or else by the paper's
+    together   all processes of `torch.distributed` call this with the same, and each does its part
     """
     check_episodes(episodes)
     check_batch_norm(batch_norm)
@@ -81,15 +85,22 @@ def evaluate(
     if not isinstance(model, nn.Module) or isinstance(model, Answerer):
         if rule is not None:
             raise ValueError(f"{type(model).__name__} classifies in its own way: it takes no rule, got {rule!r}")
-        return [Result(task, _answered(model, pixels, task, indices)) for task, indices in zip(tasks, drawn, strict=True)]
-    if batch_norm == "batch":
-        pairs = zip(tasks, drawn, strict=True)
-        return [Result(task, _in_groups(model, pixels, task, indices, rule)) for task, indices in pairs]
-    embeddings = _embedded(model, pixels, torch.arange(len(images)))
+        values = partial(_answered, model, pixels)
+    elif batch_norm == "batch":
+        values = partial(_in_groups, model, pixels, rule)
+    else:
+        every = torch.arange(len(images))
+        values = partial(_all_at_once, _shared(partial(_embedded, model, pixels), every, together), model, rule)
     return [
-        Result(task, _all_at_once(embeddings, task, indices, model, rule))
-        for task, indices in zip(tasks, drawn, strict=True)
+        Result(task, _shared(partial(values, task), indices, together)) for task, indices in zip(tasks, drawn, strict=True)
     ]
+
+
+def _shared(compute: Callable[[Tensor], Tensor], items: Tensor, together: bool) -> Tensor:
+    """compute(items), which has a row for each of them; with `together` each process computes a part of the rows."""
+    if not together or len(items) < world_size():
+        return compute(items)
+    return whole_of(compute(part_of(items)), len(items))
 
 
 def check_episodes(episodes: int) -> None:
@@ -115,7 +126,7 @@ def _embedded(model: nn.Module, pixels: Tensor, indices: Tensor) -> Tensor:
         return torch.cat([embed(model, _chosen(pixels, chunk, model)) for chunk in chunks])
 
 
-def _all_at_once(embeddings: Tensor, task: Task, drawn: Tensor, model: nn.Module, rule: str | None) -> Tensor:
+def _all_at_once(embeddings: Tensor, model: nn.Module, rule: str | None, task: Task, drawn: Tensor) -> Tensor:
     images = task.way * task.per_class
     per_episode = images**2
     if rule is not None or isinstance(model, HasRule):  # it may do anything with the embeddings
@@ -150,7 +161,7 @@ def _accuracy(scores: Tensor, task: Classification) -> Tensor:
     return (scores.argmax(-1) == right).float().mean(-1)
 
 
-def _in_groups(model: nn.Module, pixels: Tensor, task: Task, drawn: Tensor, rule: str | None) -> Tensor:
+def _in_groups(model: nn.Module, pixels: Tensor, rule: str | None, task: Task, drawn: Tensor) -> Tensor:
     """Some episodes at a time, each normalised by itself: its support and its queries, or its whole pool."""
     cuts = [task.shot, task.per_class - task.shot] if isinstance(task, Classification) else [task.per_class]
 

@@ -124,6 +124,7 @@ class MAML(Episodic):
     """
 
     mixed: ClassVar[bool] = False
+    shared: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -11,9 +11,12 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
-from rankshot.losses import CrossBatchMemory
+from rankshot.gathering import is_shared, part_of, whole_of
+from rankshot.losses import CrossBatchMemory, GatheredLoss
+from rankshot.losses.batch_loss import BatchLoss
 from rankshot.losses.registry import ABOUT, LOSSES, PRESETS
 from rankshot.registry import Choice, Registry
+from rankshot.vectors import computable
 
 METHODS = Registry("method", also=LOSSES, about=ABOUT)
 register = METHODS.register
@@ -59,9 +62,11 @@ class Method(nn.Module):
     presets        name of a data set -> the settings of the method's paper there
 
     mixed          whether its network may compute in bfloat16
+    shared         whether several processes can share a batch: if all it needs of the images is what `embed` gives
     """
 
     mixed: ClassVar[bool] = True
+    shared: ClassVar[bool] = True
     loss: Callable[[Tensor, Tensor], Tensor]  # embeddings (B, D), labels (B,) -> ()
 
     def __init__(self, context: Context) -> None:
@@ -91,7 +96,10 @@ class Method(nn.Module):
         return classes, min(size, sum(sorted(counts)[:classes]))
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-        """(B, C, H, W) float from 0 to 1, (B,) -> the loss (), and the embeddings (B, D), if there are any."""
+        """(B, C, H, W) float from 0 to 1, (B,) -> the loss (), and the embeddings (B, D), if there are any.
+
+        Of several processes each has a part of the images, and the labels of the whole batch.
+        """
         embeddings = self.embed(model, images)
         return self.loss(embeddings, labels), embeddings
 
@@ -100,6 +108,14 @@ class Method(nn.Module):
         return len(tasks) - 1
 
     def embed(self, model: nn.Module, images: Tensor) -> Tensor:
+        """The embeddings (B, D) of the whole batch, also where each of several processes has a part of its images."""
+        embeddings = self.embed_part(model, images)
+        if not is_shared() or self.ids is None:
+            return embeddings
+        return whole_of(computable(embeddings), len(self.ids))
+
+    def embed_part(self, model: nn.Module, images: Tensor) -> Tensor:
+        """The embeddings of the images of this process."""
         with torch.autocast(images.device.type, self.precision, enabled=self.precision != torch.float32):
             embeddings: Tensor = model(images)
         if not isinstance(embeddings, Tensor):
@@ -115,11 +131,18 @@ class LossMethod(Method):
         self.loss = loss
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-        embeddings = self.embed(model, images)
+        embeddings = self.embed_part(model, images)
         return self.loss_of(embeddings, labels), embeddings
 
     def loss_of(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Of a batch that is embedded already."""
+        """Of a batch that is embedded already. Of several processes each has a part of the embeddings, and all labels."""
+        if is_shared() and self.ids is not None:
+            base = self.loss.loss if isinstance(self.loss, CrossBatchMemory) else self.loss
+            if isinstance(base, BatchLoss) and base.reduction == "mean":  # each process ranks for its own images
+                ids = part_of(self.ids) if isinstance(self.loss, CrossBatchMemory) else None
+                shared: Tensor = GatheredLoss(self.loss)(embeddings, part_of(labels), ids=ids)  # type: ignore[arg-type]
+                return shared
+            embeddings = whole_of(computable(embeddings), len(labels))
         if isinstance(self.loss, CrossBatchMemory):
             value: Tensor = self.loss(embeddings, labels, ids=self.ids)
             return value

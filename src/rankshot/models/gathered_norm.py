@@ -6,6 +6,8 @@ variance, and one gathering, which gradients go back through, makes the statisti
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -71,6 +73,18 @@ KINDS: dict[type, type] = {
     nn.BatchNorm2d: GatheredBatchNorm2d,
     nn.BatchNorm3d: GatheredBatchNorm3d,
 }
+
+
+@contextmanager
+def gathering_batch_norm(network: nn.Module) -> Iterator[None]:
+    """`gather_batch_norm` while this lasts; then the network is as it was."""
+    before = [(layer, type(layer)) for layer in network.modules() if type(layer) in KINDS]
+    gather_batch_norm(network)
+    try:
+        yield
+    finally:
+        for layer, kind in before:
+            layer.__class__ = kind
 
 
 def gather_batch_norm(network: nn.Module, group: Any = None) -> nn.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rankshot.data import preprocess_of as preprocess_of_data
 from rankshot.data.folder import SIZE
 from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
+from rankshot.gathering import world_size
 from rankshot.methods import LossMethod, method_class, settings_for
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
@@ -23,6 +25,7 @@ from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
 from rankshot.models.pretrained import described_in, folder_with_network, preprocess_in
 from rankshot.models.strongest import COMES_ALONG, strongest, why
 from rankshot.preprocess import Preprocess
+from rankshot.processes import processes_here
 from rankshot.registry import Choice
 from rankshot.schema import read_json
 from rankshot.terminal import counting, say
@@ -283,17 +286,17 @@ def with_batches_that_memory_holds(config: TrainConfig, given: Container[str], t
     freeze(model, config.network.frozen)
     device, precision = where_to_train(config)
     an_image = bytes_an_image(model, preprocess.shape) // (1 if precision == torch.float32 else 2)
-    at_once = config.batch.micro_batch or config.batch.size
-    free, needed = free_bytes(device), an_image * at_once
+    at_once = config.batch.micro_batch or ceil(config.batch.size / world_size())
+    free, needed = free_bytes(device) // (processes_here() if device.type == "cpu" else 1), an_image * at_once
     if not needed or not free or needed <= SHARE * free:
         return config
     fits = max(4, int(SHARE * free / an_image))
-    classes = min(config.batch.classes, fits // 2)
-    size = fits // classes * classes
     takes = f"a batch of {at_once} images takes about {needed / 2**30:.0f} GiB, and {free / 2**30:.0f} are free"
     if "batch_size" in given or config.batch.micro_batch:
-        tell(f"{takes}: --micro-batch {size} takes less")
+        tell(f"{takes}: --micro-batch {fits} takes less")
         return config
+    classes = min(config.batch.classes, fits * world_size() // 2)
+    size = fits * world_size() // classes * classes
     changes = {"batch_size": size} | ({"batch_classes": classes} if classes != config.batch.classes else {})
     tell(f"{takes}: {' '.join(as_option(name, value) for name, value in changes.items())}")
     return config.changed(**changes)

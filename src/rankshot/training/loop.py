@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, replace
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,19 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from rankshot import fewshot, ranking
 from rankshot.data import ImageSet
+from rankshot.gathering import (
+    ToldByFirst,
+    any_of,
+    copy_from_first_,
+    failing_together,
+    is_first,
+    is_shared,
+    rank,
+    told_by_first,
+    whole_of,
+)
 from rankshot.methods import Method
+from rankshot.models.gathered_norm import gathering_batch_norm
 from rankshot.models.network import preprocess_of
 from rankshot.models.shipped import folder_of
 from rankshot.randomness import seed_for
@@ -29,6 +41,7 @@ from rankshot.tensors import write_tensors
 from rankshot.vectors import NotFinite, unit_vectors
 
 from . import run_folder
+from .agreement import check_alike
 from .assembly import GIVEN, Images, Objects, described
 from .callbacks import Callback, CallbackList, loggers_for
 from .clock import Clock
@@ -36,8 +49,8 @@ from .config import TrainConfig
 from .estimate import time_estimate
 from .optimiser import flags_put_back, set_learning_rate
 from .progress import progress_for
-from .run_folder import MetricsLog, RunStatus
-from .setup import Setup, set_up
+from .run_folder import RunFiles, RunStatus
+from .setup import Setup, set_up, try_one_batch
 from .step import GraphedStep, Step, repeatable, seconds_an_update
 from .stopping import Interrupted, stop_signals
 
@@ -58,6 +71,9 @@ def train(
     """Train into a new folder, or with `resume` go on with the run that is there; returns how far it came.
 
     Asked to stop (Ctrl-C, SIGTERM), it leaves a checkpoint and raises `KeyboardInterrupt`.
+
+    Where `torch.distributed` is set up, all processes call this, and each learns from a part of every batch; the updates
+    are those of a single process. The first process writes the folder and tells `callbacks` and `progress`.
 
     Args:
         config: every setting; `TrainConfig.of` makes one by the names of the command line.
@@ -80,21 +96,40 @@ def train(
         raise TypeError("callbacks and progress must be objects of rankshot.training.Callback, or of a subclass")
     folder, objects = Path(folder), Objects(network, method, loss, train_set, val_set)
     config = objects.named_in(config)
-    loggers = loggers_for(config.run.loggers)
-    with flags_put_back(network):
-        setup = set_up(config, folder, objects, resume=resume)
-        with run_folder.only_process_in(folder), stop_signals() as stop, repeatable():
-            status = begin_or_resume(setup, folder, resume=resume)
-            name = f"{config.data.name} {config.method.name}"
-            with (
-                run_folder.metrics_after(folder, status.update if status.has_begun else -1) as metrics,
-                progress_for(name, config.run.updates, status.update, progress) as shown,
-            ):
-                listeners = CallbackList([shown, *loggers, *callbacks])
-                status = Loop(setup, folder, status, metrics, listeners, stop).run()
-    if stop.is_set():
+    with flags_put_back(network), ExitStack() as stack:
+        with failing_together():
+            loggers = loggers_for(config.run.loggers)
+            setup = set_up(config, folder, objects, resume=resume)
+        check_alike(config, setup.images.train, setup.images.held_out)
+        if is_shared() and not config.batch.micro_batch:
+            stack.enter_context(gathering_batch_norm(setup.model))
+        setup = replace(setup, resumes=told_by_first(setup.resumes))
+        if not setup.resumes:
+            try_one_batch(setup)
+        stop = stack.enter_context(stop_signals())
+        stack.enter_context(repeatable())
+        with failing_together():
+            status, files, shown = None, RunFiles(folder, None), CallbackList([])
+            if is_first():
+                status, files = stack.enter_context(begun(setup, folder, resume=resume))
+                name = f"{config.data.name} {config.method.name}"
+                bar = stack.enter_context(progress_for(name, config.run.updates, status.update, progress))
+                shown = CallbackList([bar, *loggers, *callbacks])
+        status = RunStatus(**told_by_first(None if status is None else asdict(status)))
+        copy_from_first_([*setup.tensors.values()])
+        status, stopped = Loop(setup, files, status, shown, stop).run()
+    if stopped:
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
     return status
+
+
+@contextmanager
+def begun(setup: Setup, folder: Path, *, resume: bool) -> Iterator[tuple[RunStatus, RunFiles]]:
+    """The folder of the run, ours alone; where the run stands, with its tensors filled; and what it writes to."""
+    with run_folder.only_process_in(folder):
+        status = begin_or_resume(setup, folder, resume=resume)
+        with run_folder.metrics_after(folder, status.update if status.has_begun else -1) as metrics:
+            yield status, RunFiles(folder, metrics)
 
 
 def begin_or_resume(setup: Setup, folder: Path, *, resume: bool) -> RunStatus:
@@ -115,20 +150,21 @@ class Loop:
     def __init__(
         self,
         setup: Setup,
-        folder: Path,
+        files: RunFiles,
         status: RunStatus,
-        metrics: MetricsLog,
         callbacks: CallbackList,
         stop: threading.Event,
     ) -> None:
-        self.setup, self.config, self.folder = setup, setup.config, folder
-        self.status, self.metrics, self.callbacks, self.stop = status, metrics, callbacks, stop
+        self.setup, self.config, self.files = setup, setup.config, files
+        self.status, self.callbacks, self.stop = status, callbacks, stop
         self.clock = Clock(status)
         self.logged = status  # where it stood at the last line of metrics.jsonl
 
-    def run(self) -> RunStatus:
+    def run(self) -> tuple[RunStatus, bool]:
+        """How far it came, and whether it was asked to stop."""
+        self.was_stopped = False
         try:
-            self.callbacks.started(self.folder, self.config.flat())
+            self.callbacks.started(self.files.folder, self.config.flat())
             self._begin()
             if not self._is_over():
                 step = self._step()
@@ -139,7 +175,7 @@ class Loop:
                         break
         finally:
             self.callbacks.ended(self.status.update)
-        return self.status
+        return self.status, self.was_stopped
 
     def _begin(self) -> None:
         """Before the first update of this process."""
@@ -153,7 +189,6 @@ class Loop:
         if self.config.network.init is not None and self.setup.validator.tasks and not self.status.has_begun:
             self.callbacks.message(f"measuring {self.config.network.init} on the validation classes")
             self._validate()  # the weights that it begins with may stay the best
-            self.metrics.wait_for_disk()
             self._save_state()
 
     def _step(self) -> Step | GraphedStep:
@@ -173,8 +208,8 @@ class Loop:
         )
         on_gpu = setup.labels.device.type == "cuda"
         # Recorded with the first batch of all, wherever it goes on from: every process has the same graph.
-        # Micro-batches draw their random numbers twice, which a graph cannot.
-        graphed = on_gpu and config.run.cuda_graph and not config.batch.micro_batch
+        # Micro-batches draw their random numbers twice, which a graph cannot; nor does it wait for other processes.
+        graphed = on_gpu and config.run.cuda_graph and not config.batch.micro_batch and not is_shared()
         step = GraphedStep(eager, setup.tensors, *setup.batch(0)) if graphed else eager
         if config.batch.micro_batch and any(_has_statistics(each) for each in setup.model.modules()):
             images = config.batch.micro_batch
@@ -188,18 +223,20 @@ class Loop:
         """One update, and what is due after it; whether it was the last."""
         config, validator = self.config, self.setup.validator
         set_learning_rate(self.setup.optimiser, config.learning_rate_at(update))
-        torch.manual_seed(seed_for(config.run.seed, "dropout", update))  # a network may draw random numbers of its own
+        # A network may draw random numbers of its own, others in every process.
+        torch.manual_seed(seed_for(config.run.seed, "dropout", update) + rank())
         indices, noise = self.setup.batch(update)
         try:
             loss, embeddings = step(indices, noise)
         except NotFinite as error:
             raise self._diverged(update, str(error)) from None
 
-        done, stops = update + 1, self.stop.is_set()
-        is_last = done == config.run.updates or self.clock.is_past(config.run.minutes)
+        done = update + 1
+        self.was_stopped, is_late = any_of(self.stop.is_set(), self._is_late())
+        is_last = done == config.run.updates or is_late
         logs = is_last or done % config.run.log_every == 0
         validates = bool(validator.tasks) and (is_last or done % config.validation.every == 0)
-        saves = is_last or stops or done % config.run.checkpoint_every == 0
+        saves = is_last or self.was_stopped or done % config.run.checkpoint_every == 0
         if not (logs or validates or saves):
             return False
 
@@ -210,26 +247,34 @@ class Loop:
             raise self._diverged(update, "the weights are no longer finite")
         self.status = replace(self.status, update=done, seconds=self.clock.training, total_seconds=self.clock.total)
         if logs:
+            if embeddings is not None and len(embeddings) < len(indices):  # those of this process
+                embeddings = whole_of(embeddings, len(indices))
             self._log(loss.item(), mean_average_precision(embeddings, self.setup.labels[indices]))
         if validates:
             self._validate()
             is_last = is_last or self._is_out_of_patience()
         if saves or is_last:
             self._save()
-        return stops or is_last
+        return self.was_stopped or is_last
 
-    def _diverged(self, update: int, how: str) -> Diverged:
-        config = self.config
+    def _is_late(self) -> bool:
+        """By the clock of the first process."""
+        return is_first() and self.clock.is_past(self.config.run.minutes)
+
+    def _diverged(self, update: int, how: str) -> ValueError:
+        config, folder = self.config, self.files.folder
+        if not is_first():  # the weights, and what went wrong with them, are the same in all processes
+            return ToldByFirst(f"training broke down at update {update + 1}: {how}")
         from_python = config.method.is_object or config.network.architecture.is_object or config.data.name == GIVEN
-        command = "" if from_python else f": rankshot train --config {self.folder / 'config.json'} --learning-rate …"
+        command = "" if from_python else f": rankshot train --config {folder / 'config.json'} --learning-rate …"
         return Diverged(
-            f"training broke down at update {update + 1}: {how}. The checkpoint before it is intact in {self.folder}. A "
+            f"training broke down at update {update + 1}: {how}. The checkpoint before it is intact in {folder}. A "
             f"lower learning rate may help{command}"
         )
 
     def _is_over(self) -> bool:
         """Whether a run that is resumed has come to its end already."""
-        is_late = self.status.update > 0 and self.clock.is_past(self.config.run.minutes)
+        [is_late] = any_of(self.status.update > 0 and self._is_late())
         return self.status.update >= self.config.run.updates or self._is_out_of_patience() or is_late
 
     def _is_out_of_patience(self) -> bool:
@@ -241,7 +286,7 @@ class Loop:
 
     def _log(self, loss: float, batch_map: float) -> None:
         update, seconds = self.status.update, self.status.seconds
-        self.metrics.write(
+        self.files.log(
             {
                 "update": update,
                 "loss": loss,
@@ -262,21 +307,20 @@ class Loop:
             results, score = self.setup.validator.measure(weights)
             means, is_best = fewshot.summary(results), score > self.status.best
             if is_best:
-                run_folder.save_model(self.folder, weights or self.setup.model.state_dict(), update, means)
+                self.files.save_model(weights or self.setup.model.state_dict(), update, means)
                 self.status = replace(self.status, best=score, best_update=update)
-            self.metrics.write({"update": update, "validation": means, "best": is_best})
+            self.files.log({"update": update, "validation": means, "best": is_best})
             self.callbacks.validated(update, results, is_best)
 
     def _save(self) -> None:
         """A checkpoint; and the network, where no validation chooses the best."""
         if not self.setup.validator.tasks:
             weights = self.setup.averaged_weights(self.status.update) or self.setup.model.state_dict()
-            run_folder.save_model(self.folder, weights, self.status.update, {})
-        self.metrics.wait_for_disk()  # first: a checkpoint counts on the lines before it
+            self.files.save_model(weights, self.status.update, {})
         self._save_state()
 
     def _save_state(self) -> None:
-        run_folder.save_state(self.folder, self.setup.tensors, self.status)
+        self.files.save_state(self.setup.tensors, self.status)
 
 
 def classes_learned(config: TrainConfig, folder: Path, images: Images, *, resume: bool) -> list[str]:

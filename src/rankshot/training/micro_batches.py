@@ -51,7 +51,7 @@ def backward_in_micro_batches(
         raise ValueError(f"micro_batch must be no more than the {len(images)} images of the batch, got {micro_batch}")
     parts = torch.split(images, micro_batch)
     states, embedded = [], []
-    with torch.no_grad(), put_back(_statistics(network)):
+    with torch.no_grad(), put_back(statistics_of(network)):
         for part in parts:
             states.append(_random_state(images.device))
             embedded.append(network(part))
@@ -69,7 +69,7 @@ def backward_in_micro_batches(
     return value.detach(), embeddings.detach()
 
 
-def _statistics(network: object) -> dict[str, Tensor]:
+def statistics_of(network: object) -> dict[str, Tensor]:
     """The running averages of all batch norm within."""
     layers = network.named_modules() if isinstance(network, nn.Module) else ()
     norms = ((name, layer) for name, layer in layers if isinstance(layer, _BatchNorm))

@@ -183,6 +183,27 @@ def only_process_in(folder: Path) -> Iterator[None]:
         yield
 
 
+class RunFiles:
+    """What a run writes while it goes on. Of several processes the first writes; for the others this does nothing."""
+
+    def __init__(self, folder: Path, metrics: MetricsLog | None) -> None:
+        """metrics is None in a process that writes nothing."""
+        self.folder, self.metrics = folder, metrics
+
+    def log(self, line: Mapping[str, Any]) -> None:
+        if self.metrics is not None:
+            self.metrics.write(line)
+
+    def save_model(self, tensors: Mapping[str, Tensor], update: int, validation: Mapping[str, Any]) -> None:
+        if self.metrics is not None:
+            save_model(self.folder, tensors, update, validation)
+
+    def save_state(self, tensors: Mapping[str, Tensor], status: RunStatus) -> None:
+        if self.metrics is not None:
+            self.metrics.wait_for_disk()  # first: a checkpoint counts on the lines before it
+            save_state(self.folder, tensors, status)
+
+
 def save_state(folder: Path, tensors: Mapping[str, Tensor], status: RunStatus) -> None:
     write_tensors(folder / STATE, tensors, {name: json.dumps(value) for name, value in asdict(status).items()})
 

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import random_numbers
+from rankshot.gathering import part_of, world_size
 from rankshot.methods import Method
 from rankshot.methods.method import Sampler
+from rankshot.processes import processes_here
 from rankshot.vectors import NotFinite
 
 from . import run_folder
@@ -67,6 +69,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
         raise ValueError(f"memory is {config.batch.memory}, and {few}: remember no more than these")
     resumes = resume and run_folder.has_checkpoint(folder)
     model, method = _network_and_method(config, folder, images, objects, resumes=resumes)
+    _check_can_be_shared(config, method, device)
     if not method.mixed and config.run.precision == "bfloat16":
         raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
     check_precision(model)
@@ -77,7 +80,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     held_out = None if images.held_out is None else on_device(images.held_out, device)[0]
     optimiser = make_optimiser(config.optimiser, model, method, config.first_learning_rate, device)
     average = Average(model, config.optimiser.average) if config.optimiser.average else None
-    setup = Setup(
+    return Setup(
         config=config,
         images=images,
         pixels=pixels,
@@ -91,9 +94,19 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
         tensors=live_tensors(model, method, optimiser, average),
         resumes=resumes,
     )
-    if not resumes:
-        _try_one_batch(setup)
-    return setup
+
+
+def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.device) -> None:
+    """By as many processes as there are."""
+    processes = world_size()
+    if processes > config.batch.size:
+        few = f"batch_size is {config.batch.size}, and there are {processes} processes"
+        raise ValueError(f"{few}: each of them needs an image at least")
+    gpus, here = torch.cuda.device_count(), processes_here()
+    if device.type == "cuda" and here > gpus:
+        raise ValueError(f"there are {here} processes on this machine and {gpus} GPUs: start one for each, or --device cpu")
+    if processes > 1 and not method.shared:
+        raise ValueError(f"{config.method.name} does not learn from embeddings alone: it is trained by a single process")
 
 
 def _network_and_method(
@@ -120,12 +133,13 @@ def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Sampler:
         raise ValueError(f"{error} {asked}") from None
 
 
-def _try_one_batch(setup: Setup) -> None:
+def try_one_batch(setup: Setup) -> None:
     """A mistake in a network or a loss of the user's own is found now."""
     indices, name = setup.sampler.draw(0), setup.config.method.name
     with repeatable(), put_back(setup.tensors), suppress(NotFinite):  # it comes again in its turn, and is reported then
         setup.method.ids = indices
-        loss, _ = setup.method.learn(setup.model, setup.pixels[indices].float() / 255, setup.labels[indices])
+        pixels = setup.pixels[part_of(indices)].float() / 255
+        loss, _ = setup.method.learn(setup.model, pixels, setup.labels[indices])
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
         if shape != ():
             raise ValueError(f"the loss of {name!r} must be one number, a tensor of shape (), got {shape}")

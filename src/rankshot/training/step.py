@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import augmented
+from rankshot.gathering import average_, is_shared, part_of
 from rankshot.methods import LossMethod, Method
 
-from .micro_batches import backward_in_micro_batches
+from .micro_batches import backward_in_micro_batches, statistics_of
 from .optimiser import set_learning_rate
 from .state import Average, put_back
 
@@ -39,6 +40,8 @@ def repeatable() -> Iterator[None]:
 class Step:
     """The network, how it learns and its optimiser, over images that lie on the training device.
 
+    Of several processes each embeds its part of the batch; the gradient is that of the whole, on every process.
+
     images  (n, C, H, W) uint8
     labels  (n,)
     """
@@ -62,8 +65,13 @@ class Step:
     def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
         """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D) if there are any."""
         self.optimiser.zero_grad()
-        pixels = augmented(self.images[indices].float() / 255, self.augment, noise)
+        pixels = augmented(self.images[part_of(indices)].float() / 255, self.augment, part_of(noise))
         loss, embeddings = self._backward(pixels, indices)
+        if is_shared():
+            learned = (*self.model.parameters(), *self.method.parameters())
+            average_([weight.grad for weight in learned if weight.grad is not None])
+            if self.micro_batch:  # each process has normalised others by themselves
+                average_([values for values in statistics_of(self.model).values() if values.is_floating_point()])
         if self.clip is not None:
             nn.utils.clip_grad_norm_([*self.model.parameters(), *self.method.parameters()], self.clip)
         self.optimiser.step()
@@ -78,7 +86,7 @@ class Step:
             method = self.method
             network = Embedding(method, self.model)
             return backward_in_micro_batches(
-                network, pixels, lambda embedded: method.loss_of(embedded, labels), self.micro_batch
+                network, pixels, lambda embedded: method.loss_of(embedded, labels), min(self.micro_batch, len(pixels))
             )
         loss, embeddings = self.method.learn(self.model, pixels, labels)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -93,7 +101,7 @@ class Embedding(nn.Module):
         self.method, self.model = method, model
 
     def forward(self, images: Tensor) -> Tensor:
-        return self.method.embed(self.model, images)
+        return self.method.embed_part(self.model, images)
 
 
 def seconds_an_update(step: Step | GraphedStep, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> float:

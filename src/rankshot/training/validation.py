@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from torch import Tensor, nn
 
 from rankshot import data, fewshot
+from rankshot.gathering import is_shared
 from rankshot.methods import Method
 
 from .config import TrainConfig
@@ -52,7 +53,14 @@ class Validator:
         how = self.config.validation
         with nullcontext() if weights is None else loaded_with(self.model, weights):
             results = fewshot.evaluate(
-                self.model, self.images, self.tasks, how.episodes, self.config.run.seed, how.batch_norm, self.pixels
+                self.model,
+                self.images,
+                self.tasks,
+                how.episodes,
+                self.config.run.seed,
+                how.batch_norm,
+                self.pixels,
+                together=is_shared(),
             )
         return results, results[self.decisive].mean
 
