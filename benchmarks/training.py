@@ -20,7 +20,6 @@ from rankshot.fewshot import evaluation
 from rankshot.losses import RankingLoss
 from rankshot.models import Conv4
 from rankshot.training import Callback, TrainConfig, train
-from rankshot.training.assembly import on_device
 
 from .measure import circumstances
 from .places import FOLDER
@@ -32,7 +31,8 @@ EPISODES, ANEW = 1000, 20  # of each task; and how many of them are embedded ane
 def bare_step(config: TrainConfig) -> Callable[[], None]:
     """The least that training can do: one batch that is always the same, forward, backward, Adam."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    images, labels = on_device(data.load("glyphs"), device)
+    glyphs = data.load("glyphs")
+    images, labels = glyphs.pixels().to(device), torch.from_numpy(glyphs.labels).to(device)
     indices = ClassBatchSampler(labels, config.batch.classes, config.batch.size, seed=SEED).draw(0)
     pixels, labels = images[indices].float() / 255, labels[indices]
     model, loss = Conv4().to(device), RankingLoss.paper()

@@ -16,7 +16,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from .gathering import ProcessLost, is_shared
 
-PATIENCE = timedelta(seconds=60)  # with a process that does not answer
+PATIENCE = timedelta(seconds=float(os.environ.get("RANKSHOT_PATIENCE", "60")))  # with a process that does not answer
 TOLD_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 _steps = count()
 _store: Any = None  # of torch.distributed, by which the processes have found one another
@@ -38,8 +38,11 @@ def processes_here() -> int:
 
 
 @contextmanager
-def joined() -> Iterator[None]:
-    """While this lasts, the processes of one torchrun know one another. Of a process by itself nothing changes."""
+def joined(patience: timedelta = PATIENCE) -> Iterator[None]:
+    """While this lasts, the processes of one torchrun know one another. Of a process by itself nothing changes.
+
+    patience   with one that lives but does not answer; that one has ended is seen at once
+    """
     global _store
     if not all(name in os.environ for name in TOLD_BY_TORCHRUN) or distributed.is_initialized():
         yield
@@ -51,7 +54,7 @@ def joined() -> Iterator[None]:
     backend = "cpu:gloo,cuda:nccl" if gpus and distributed.is_nccl_available() else "gloo"
     try:
         store, rank, world = next(rendezvous("env://", timeout=PATIENCE))
-        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=PATIENCE)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=patience)
     except (RuntimeError, ValueError) as error:
         where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         raise ConnectionError(f"process {os.environ['RANK']} finds no other at {where}: {error}") from None

@@ -11,7 +11,7 @@ from rankshot.preprocess import Preprocess
 from rankshot.training.optimiser import make_optimiser, set_learning_rate
 from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
-from rankshot.training.step import GraphedStep, Step, repeatable, seconds_an_update
+from rankshot.training.step import Batch, GraphedStep, Step, repeatable, seconds_an_update
 
 EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 8}
 
@@ -27,7 +27,7 @@ def parts(device, name, augment=()):
     optimiser = make_optimiser(OptimiserConfig(), model, method, 1e-2, torch.device(device))
     step = Step(model, method, optimiser, images, labels, augment)
     sampler = method.sampler(labels, seed=1)
-    return step, [(sampler.draw(number), torch.rand(24, RANDOM_NUMBERS, device=device)) for number in range(6)]
+    return step, [Batch(sampler.draw(number), torch.rand(24, RANDOM_NUMBERS, device=device)) for number in range(6)]
 
 
 @pytest.mark.parametrize("name", ["map-dlm", "siamese"])
@@ -37,14 +37,14 @@ def test_against_a_plain_loop(device, name, monkeypatch):
     step, batches = parts(device, name)
     plain, _ = parts(device, name)
     optimiser = torch.optim.Adam([*plain.model.parameters(), *plain.method.parameters()], lr=1e-2)
-    for number, (indices, noise) in enumerate(batches):
+    for number, batch in enumerate(batches):
         rate = 1e-2 / (1 + number)
         set_learning_rate(step.optimiser, rate)
-        value, embeddings = step(indices, noise)
+        value, embeddings = step(batch)
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad()
-        expected = plain.model(plain.images[indices].float() / 255)
-        loss = plain.method.loss(expected, plain.labels[indices])
+        expected = plain.model(plain.images[batch.indices].float() / 255)
+        loss = plain.method.loss(expected, plain.labels[batch.indices])
         loss.backward()
         optimiser.step()
         torch.testing.assert_close(embeddings, expected.detach(), rtol=1e-4, atol=1e-4)
@@ -69,9 +69,9 @@ def test_an_update_can_be_recorded(name):
     """As far as a CPU can tell."""
     step, batches = parts("cpu", name, augment=("flip", "crop"))
     step.optimiser.step = lambda: None  # torch's own: on a GPU it is another one
-    step(*batches[0])
+    step(batches[0])
     with NothingFromTheHost():
-        step(*batches[1])
+        step(batches[1])
 
 
 @pytest.mark.gpu
@@ -84,16 +84,16 @@ def test_a_graph_replays_the_same_updates(name, monkeypatch):
     (eager, batches), (recorded, _) = (parts("cuda", name, augment=("flip", "crop")) for _ in range(2))
     state = live_tensors(recorded.model, recorded.method, recorded.optimiser)
     before = {key: each.clone() for key, each in state.items()}
-    graphed = GraphedStep(recorded, state, *batches[0])
+    graphed = GraphedStep(recorded, state, batches[0])
     assert all(torch.equal(each, before[key]) for key, each in state.items()), "warming up left a trace"
     expected = live_tensors(eager.model, eager.method, eager.optimiser)
-    for number, (indices, noise) in enumerate(batches):
+    for number, batch in enumerate(batches):
         for key, each in expected.items():  # update by update: Adam makes much of the smallest difference
             state[key].copy_(each)
         for step in (eager, recorded):
             set_learning_rate(step.optimiser, 1e-3 / (1 + number))
-        value, embeddings = eager(indices, noise)
-        graph_value, graph_embeddings = graphed(indices, noise)
+        value, embeddings = eager(batch)
+        graph_value, graph_embeddings = graphed(batch)
         if embeddings is not None:
             torch.testing.assert_close(graph_embeddings, embeddings, rtol=1e-3, atol=1e-3)
         torch.testing.assert_close(graph_value, value, rtol=1e-2, atol=1e-3)
@@ -106,7 +106,7 @@ def test_to_try_an_update_is_not_to_learn(device, name):
     step, batches = parts(device, name, augment=("crop",))
     state = live_tensors(step.model, step.method, step.optimiser)
     before = {key: each.clone() for key, each in state.items()}
-    assert seconds_an_update(step, state, *batches[0]) > 0
+    assert seconds_an_update(step, state, batches[0]) > 0
     assert all(torch.equal(each, before[key]) for key, each in state.items())
 
 
@@ -123,7 +123,7 @@ def test_state_is_alive():
     state = live_tensors(step.model, step.method, step.optimiser)
     names = ["model.0.0.weight", "model.3.1.running_mean", "method.loss.head.bias", "adam.step.method.loss.head.bias"]
     before = {name: state[name].clone() for name in names}
-    step(*batches[0])
+    step(batches[0])
     assert all(not torch.equal(state[name], before[name]) for name in names)
     assert len(state) == len({each.data_ptr() for each in state.values()})  # nothing is told twice
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +12,20 @@ import tyro
 
 from rankshot import report
 from rankshot.data.loading import own_source
+from rankshot.gathering import failing_together, is_first, is_shared
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.pretrained import preprocess_in
 from rankshot.models.shipped import folder_of
+from rankshot.processes import first_of_machine_first
 from rankshot.terminal import say
 from rankshot.training import TrainConfig
 from rankshot.training.fitting import made_ready
 from rankshot.training.run_folder import is_run
 
 from .parsing import NO_DEFAULT, Files, parsed
+from .together import together
+
+PATIENCE = timedelta(minutes=30)  # with another process, which may be slower
 
 
 @dataclass(frozen=True)
@@ -61,17 +67,31 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    options = parsed(Options, arguments, "evaluate")
-    runs = [folder_of(run) for run in options.runs]
-    if options.data is not None and runs and is_run(runs[0]):
+    with together(PATIENCE):
+        with failing_together(), first_of_machine_first():
+            options = parsed(Options, arguments, "evaluate")
+            runs = [folder_of(run) for run in options.runs]
+            protocol = protocol_of(options, runs)
+        columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
+        for folder, name in zip(runs, report.names_of(runs), strict=True):
+            columns.append(report.measure(folder, protocol, name))
+        if is_first():
+            tell(columns, protocol, runs[0])
+    return 0
+
+
+def protocol_of(options: Options, runs: Sequence[Path]) -> report.Protocol:
+    """How to measure, with the images made ready."""
+    data = options.data
+    if data is not None and runs and is_run(runs[0]):
         root = options.root or TrainConfig.from_json(runs[0] / CONFIG).data.root
-        if own_source(options.data, root):
-            options = replace(options, data=made_ready(options.data, root, preprocess_in(runs[0]), str(options.runs[0])))
+        if own_source(data, root):
+            data = made_ready(data, root, preprocess_in(runs[0]), str(options.runs[0]))
     protocol = report.protocol_for(
         runs,
         ways=options.ways,
         shots=options.shots,
-        data=options.data,
+        data=data,
         rotations=options.rotations,
         split=options.split,
         root=options.root,
@@ -80,15 +100,15 @@ def main(arguments: Sequence[str]) -> int:
         batch_norm=options.batch_norm,
         rule=options.rule,
     )
-    columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
-    for folder, name in zip(runs, report.names_of(runs), strict=True):
-        columns.append(report.measure(folder, protocol, name))
+    return replace(protocol, together=is_shared())
+
+
+def tell(columns: Sequence[report.Measured], protocol: report.Protocol, run: Path) -> None:
     say(*report.text_table(columns).split("\n"))  # first: what cannot be written is not lost
     for column in columns:
         report.record(column, protocol)
-    path = report.report_path(runs[0], protocol.data, protocol.split, protocol.root)
+    path = report.report_path(run, protocol.data, protocol.split, protocol.root)
     report.write_report(path, columns, protocol)
     rules = dict.fromkeys(report.rule_for(column.model, protocol) or "its own" for column in columns)
     told = f"{protocol.episodes} episodes a task, with 95 % intervals; rule: {', '.join(rules)}"
     say("", f"{told}. The report: {path}")
-    return 0

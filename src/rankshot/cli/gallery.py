@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,16 +14,20 @@ from typing import Annotated, Any
 import tyro
 
 from rankshot.gallery import Gallery
+from rankshot.gallery.embedding_together import help_first, helped_by_others
 from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.image_files import image_files
 from rankshot.gallery.rescuing import rescue
+from rankshot.gathering import failing_together, is_first, is_shared
 from rankshot.terminal import say, tallying
 
 from .gallery_upkeep import Duplicates, List, Rebuild
 from .messages import complain, metadata_of, report_failures, strongest_told
 from .parsing import NO_DEFAULT, Device, Files, Where, parsed_one_of
+from .together import together
 
 AT_ONCE = 1024
+PATIENCE = timedelta(minutes=30)  # with another process, which may embed more slowly
 
 
 @dataclass(frozen=True)
@@ -42,14 +47,29 @@ class Add:
     """Of all these images, as NAME=VALUE each."""
 
     def run(self) -> int:
-        if not self.images:
-            raise ValueError("give images, or folders of them")
+        with together(PATIENCE):
+            if is_first():
+                return self._add()
+            with failing_together():
+                pass  # the first one opens the gallery
+            help_first(self.device)
+            return 0
+
+    def _add(self) -> int:
         notes = metadata_of(self.metadata) or None
         added = changed = known = unknown = failed = 0
-        with opened(self.gallery, self.model, self.device) as gallery, tallying("images added") as tell:
+        with ExitStack() as stack:
+            with failing_together():
+                if not self.images:
+                    raise ValueError("give images, or folders of them")
+                gallery = stack.enter_context(opened(self.gallery, self.model, self.device))
+                if is_shared():
+                    gallery.embedder  # noqa: B018  # where it cannot be loaded, nobody waits for it
+            embed = stack.enter_context(helped_by_others(gallery))
+            tell = stack.enter_context(tallying("images added"))
             files = image_files(self.images)
             while chunk := list(islice(files, AT_ONCE)):
-                done = gallery.add_files(chunk, notes)
+                done = gallery.add_files(chunk, notes, embed=embed)
                 added, changed, failed = (
                     added + len(done.ids),
                     changed + len(done.changed),

@@ -7,15 +7,16 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from datetime import timedelta
 
 from rankshot.gathering import ToldByFirst, is_first
-from rankshot.processes import joined
+from rankshot.processes import PATIENCE, joined
 
 
 @contextmanager
-def together() -> Iterator[None]:
+def together(patience: timedelta = PATIENCE) -> Iterator[None]:
     """For the whole of a command."""
-    with joined():
+    with joined(patience):
         if is_first():
             yield
             return

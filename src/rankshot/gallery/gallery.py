@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, NamedTuple, TypedDict
@@ -20,7 +20,7 @@ from rankshot.registry import Part
 from rankshot.schema import Length, checked
 from rankshot.vectors import unit_vectors
 
-from .embedder import Embedder
+from .embedder import Embedded, Embedder
 from .faiss_store import FaissStore, folder_in, is_faiss
 from .filters import Wanted
 from .format_1 import in_todays_format
@@ -188,23 +188,38 @@ class Gallery:
             notes = [self.store.metadata(name) if name is not None and name in known else {} for name in names]
         return self._added(images, names, notes, replace=replace)
 
-    def add_files(self, paths: Iterable[str | Path], metadata: Metadata | None = None) -> AddedFiles:
+    def add_files(
+        self,
+        paths: Iterable[str | Path],
+        metadata: Metadata | None = None,
+        *,
+        embed: Callable[[Sequence[str | Path]], Iterable[Embedded]] | None = None,
+    ) -> AddedFiles:
         """Files that are not there yet, and anew those that have changed since they were added; ids are their paths.
 
         metadata  of all of these; None: what has changed keeps its own
+        embed     what makes vectors of them, in place of the gallery's own network: the same network elsewhere
         """
         encoded([metadata or {}])
         files = {str(id_of(path)): path for path in paths}
         known = self.store.sources(list(files))
         changed = [id for id, before in known.items() if before is not None and has_changed(files[id], before)]
         new = [id for id in files if id not in known]
-        added = self._added([files[id] for id in new], new, [dict(metadata or {}) for _ in new])
+        added = self._added([files[id] for id in new], new, [dict(metadata or {}) for _ in new], embed=embed)
         notes = [dict(metadata) if metadata is not None else self.store.metadata(id) for id in changed]
-        again = self._added([files[id] for id in changed], changed, notes, replace=True)
+        again = self._added([files[id] for id in changed], changed, notes, replace=True, embed=embed)
         unknown = sum(before is None for before in known.values())
         return AddedFiles(added.ids, again.ids, len(known) - len(changed), unknown, added.failures + again.failures)
 
-    def _added(self, images: Any, ids: Sequence[str | None], notes: Sequence[Metadata], *, replace: bool = False) -> Added:
+    def _added(
+        self,
+        images: Any,
+        ids: Sequence[str | None],
+        notes: Sequence[Metadata],
+        *,
+        replace: bool = False,
+        embed: Callable[[Any], Iterable[Embedded]] | None = None,
+    ) -> Added:
         vectors, sources = self._ready(images), None
         if vectors is not None:
             indices, failures = list(range(len(images))), []
@@ -212,7 +227,7 @@ class Gallery:
             encoded(notes)  # complains now, and not when everything is embedded
             # First: what changes while it is embedded is noticed next time.
             sources = [source_of(image) for image in images]
-            parts = list(self.embedder.each(images))
+            parts = list((embed or self.embedder.each)(images))
             indices = [index for part in parts for index in part.places]
             failures = [failure for part in parts for failure in part.failures]
             vectors = np.concatenate([part.vectors for part in parts] or [np.zeros((0, self.store.dimensions), np.float32)])

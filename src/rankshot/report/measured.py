@@ -50,6 +50,7 @@ class Protocol:
 
     rule   how embedding networks classify. None: each in its usual way (`rule_for`)
     root   of the prepared data
+    together   all processes measure, and each does its part
     """
 
     data: str
@@ -62,6 +63,7 @@ class Protocol:
     batch_norm: str
     rule: str | None = None
     root: str | None = None
+    together: bool = False
 
 
 @dataclass(frozen=True)
@@ -206,7 +208,9 @@ def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | No
     tasks = [task for task in p.tasks if can_answer(model, task)]
     if not tasks:
         raise ValueError(f"{name} can answer none of {', '.join(map(str, p.tasks))}: ask for other ways")
-    results = evaluate(model, p.images, tasks, p.episodes, p.seed, p.batch_norm, rule=rule_for(model, p))
+    results = evaluate(
+        model, p.images, tasks, p.episodes, p.seed, p.batch_norm, rule=rule_for(model, p), together=p.together
+    )
     return Measured(name, model, results, folder)
 
 

@@ -15,7 +15,7 @@ from rankshot.version import __version__
 
 from .config import TrainConfig
 
-MAY_DIFFER = ("data", "root", "device", "logger")  # of one machine; the images themselves are compared
+MAY_DIFFER = ("data", "root", "device", "images_on", "logger")  # of one machine; the images themselves are compared
 HASHED = 2**26  # bytes of images
 
 

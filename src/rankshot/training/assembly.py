@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from rankshot import data
 from rankshot.data.augmentation import check_augmentations
@@ -31,6 +31,7 @@ from rankshot.tensors import read_tensors
 
 from .config import TrainConfig
 
+MOST_OF_GPU = 0.5  # of the memory that is free, that images take; the rest is for learning from them
 GIVEN = "given from Python"  # the name of data that is
 
 
@@ -140,9 +141,16 @@ def load(config: TrainConfig, split: str) -> data.ImageSet:
     return images.with_rotations() if config.data.rotations else images
 
 
-def on_device(images: data.ImageSet, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Images as uint8, and labels. On a CPU the images stay where they are."""
-    return images.pixels().to(device), torch.from_numpy(images.labels).to(device)
+def where_images_lie(config: TrainConfig, device: torch.device, images: Images) -> torch.device:
+    """On the training device, where there is room for them. On a CPU they stay where they are."""
+    asked = config.run.images_on
+    if asked == "cuda" and device.type != "cuda":
+        raise ValueError("images_on is 'cuda', but the network learns on the CPU: set it to 'auto'")
+    if device.type != "cuda" or asked == "cuda":
+        return device
+    size = sum(each.images.nbytes for each in (images.train, images.held_out) if each is not None)
+    fits = asked == "auto" and size <= MOST_OF_GPU * torch.cuda.mem_get_info(device)[0]
+    return device if fits else torch.device("cpu")
 
 
 def check_apart(name: str, folder: Path, root: str | None) -> None:

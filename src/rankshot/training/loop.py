@@ -100,6 +100,8 @@ def train(
         with failing_together():
             loggers = loggers_for(config.run.loggers)
             setup = set_up(config, folder, objects, resume=resume)
+        if setup.prefetcher is not None:
+            stack.callback(setup.prefetcher.close)
         check_alike(config, setup.images.train, setup.images.held_out)
         if is_shared() and not config.batch.micro_batch:
             stack.enter_context(gathering_batch_norm(setup.model))
@@ -117,7 +119,8 @@ def train(
                 shown = CallbackList([bar, *loggers, *callbacks])
         status = RunStatus(**told_by_first(None if status is None else asdict(status)))
         copy_from_first_([*setup.tensors.values()])
-        status, stopped = Loop(setup, files, status, shown, stop).run()
+        status = Loop(setup, files, status, shown, stop).run()
+        [stopped] = any_of(stop.is_set())
     if stopped:
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
     return status
@@ -160,9 +163,7 @@ class Loop:
         self.clock = Clock(status)
         self.logged = status  # where it stood at the last line of metrics.jsonl
 
-    def run(self) -> tuple[RunStatus, bool]:
-        """How far it came, and whether it was asked to stop."""
-        self.was_stopped = False
+    def run(self) -> RunStatus:
         try:
             self.callbacks.started(self.files.folder, self.config.flat())
             self._begin()
@@ -175,7 +176,7 @@ class Loop:
                         break
         finally:
             self.callbacks.ended(self.status.update)
-        return self.status, self.was_stopped
+        return self.status
 
     def _begin(self) -> None:
         """Before the first update of this process."""
@@ -194,7 +195,7 @@ class Loop:
     def _step(self) -> Step | GraphedStep:
         """What makes an update; how long one takes is measured, and told."""
         setup, config = self.setup, self.config
-        first = setup.batch(self.status.update)
+        first = setup.batch(self.status.update, ahead=False)
         eager = Step(
             setup.model,
             setup.method,
@@ -210,12 +211,12 @@ class Loop:
         # Recorded with the first batch of all, wherever it goes on from: every process has the same graph.
         # Micro-batches draw their random numbers twice, which a graph cannot; nor does it wait for other processes.
         graphed = on_gpu and config.run.cuda_graph and not config.batch.micro_batch and not is_shared()
-        step = GraphedStep(eager, setup.tensors, *setup.batch(0)) if graphed else eager
+        step = GraphedStep(eager, setup.tensors, setup.batch(0, ahead=False)) if graphed else eager
         if config.batch.micro_batch and any(_has_statistics(each) for each in setup.model.modules()):
             images = config.batch.micro_batch
             self.callbacks.message(f"batch norm: every micro-batch of {images} images by its own statistics")
         with suppress(NotFinite):  # it comes again in its turn, and is reported then
-            seconds = seconds_an_update(step, setup.tensors, *first)
+            seconds = seconds_an_update(step, setup.tensors, first)
             self.callbacks.message(time_estimate(config, self.status.update, seconds, self.clock.last_pause))
         return step
 
@@ -225,18 +226,19 @@ class Loop:
         set_learning_rate(self.setup.optimiser, config.learning_rate_at(update))
         # A network may draw random numbers of its own, others in every process.
         torch.manual_seed(seed_for(config.run.seed, "dropout", update) + rank())
-        indices, noise = self.setup.batch(update)
+        batch = self.setup.batch(update)
+        indices = batch.indices
         try:
-            loss, embeddings = step(indices, noise)
+            loss, embeddings = step(batch)
         except NotFinite as error:
             raise self._diverged(update, str(error)) from None
 
         done = update + 1
-        self.was_stopped, is_late = any_of(self.stop.is_set(), self._is_late())
+        stops, is_late = any_of(self.stop.is_set(), self._is_late())
         is_last = done == config.run.updates or is_late
         logs = is_last or done % config.run.log_every == 0
         validates = bool(validator.tasks) and (is_last or done % config.validation.every == 0)
-        saves = is_last or self.was_stopped or done % config.run.checkpoint_every == 0
+        saves = is_last or stops or done % config.run.checkpoint_every == 0
         if not (logs or validates or saves):
             return False
 
@@ -255,7 +257,7 @@ class Loop:
             is_last = is_last or self._is_out_of_patience()
         if saves or is_last:
             self._save()
-        return self.was_stopped or is_last
+        return stops or is_last
 
     def _is_late(self) -> bool:
         """By the clock of the first process."""

@@ -40,7 +40,8 @@ log = logging.getLogger(__name__)
 
 STATE, START, METRICS, MADE = "state.safetensors", "start.safetensors", "metrics.jsonl", "made.json"
 MAY_COME_FIRST = (CLASSES, MADE)  # in a folder that becomes a run
-MAY_CHANGE = ("updates", "minutes", "patience", "device", "root", "logger", "cuda_graph")  # when a run is resumed
+# When a run is resumed:
+MAY_CHANGE = ("updates", "minutes", "patience", "device", "root", "logger", "cuda_graph", "images_on")
 
 
 Count = Annotated[int, Between(0, 2**53)]

@@ -218,6 +218,9 @@ class RunConfig:
     """Updates between two checkpoints to resume from."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to train: cpu, cuda, or auto (cuda where there is one)."""
+    images_on: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the training images lie: cuda; cpu, for more than fit on the GPU, with every batch copied over in time; or auto
+    (cuda where they fit). The result is the same."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """What the network computes in: float32, bfloat16, or auto (bfloat16 on cuda)."""
     cuda_graph: bool = True

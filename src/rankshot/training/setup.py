@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,11 +18,12 @@ from rankshot.processes import processes_here
 from rankshot.vectors import NotFinite
 
 from . import run_folder
-from .assembly import Images, Objects, check_apart, images_for, network_and_method, on_device, where_to_train
+from .assembly import Images, Objects, check_apart, images_for, network_and_method, where_images_lie, where_to_train
 from .config import TrainConfig
 from .optimiser import freeze, make_optimiser
+from .prefetching import Prefetcher
 from .state import Average, live_tensors, put_back
-from .step import repeatable
+from .step import Batch, repeatable
 from .validation import Validator
 
 
@@ -29,7 +31,8 @@ from .validation import Validator
 class Setup:
     """The objects of a run, on the training device.
 
-    images     what is learned from and held out, as `pixels` and `labels` hold it
+    images     what is learned from and held out
+    pixels     of the images to learn from; None: they stay on the CPU, and `prefetcher` brings those of a batch
     sampler    draws the images of a batch by the number of its update
     average    the running average of the weights, where there is one
     tensors    everything that an update changes, by name: a checkpoint is these
@@ -38,7 +41,8 @@ class Setup:
 
     config: TrainConfig
     images: Images
-    pixels: Tensor
+    pixels: Tensor | None
+    prefetcher: Prefetcher | None
     labels: Tensor
     model: nn.Module
     method: Method
@@ -49,10 +53,13 @@ class Setup:
     tensors: dict[str, Tensor]
     resumes: bool
 
-    def batch(self, update: int) -> tuple[Tensor, Tensor]:
-        """(B,) the images of an update, and (B, RANDOM_NUMBERS) the random numbers of their augmentation."""
-        indices = self.sampler.draw(update)
-        return indices, random_numbers(self.config.data.augment, self.labels[indices], self.config.run.seed, update)
+    def batch(self, update: int, *, ahead: bool = True) -> Batch:
+        """What an update learns from; with `ahead` the images of the next ones are on their way too."""
+        indices = self.sampler.draw(update).to(self.labels.device, non_blocking=True)
+        noise = random_numbers(self.config.data.augment, self.labels[indices], self.config.run.seed, update)
+        if self.prefetcher is None:
+            return Batch(indices, noise)
+        return Batch(indices, noise, self.prefetcher(update) if ahead else self.prefetcher.now(update))
 
     def averaged_weights(self, update: int) -> dict[str, Tensor] | None:
         """What is validated and saved in place of the network's own weights; None: those."""
@@ -76,19 +83,26 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     method.precision = precision
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
-    pixels, labels = on_device(images.train, device)
-    held_out = None if images.held_out is None else on_device(images.held_out, device)[0]
+    lie_on = where_images_lie(config, device, images)
+    labels = torch.from_numpy(images.train.labels)
+    sampler = _sampler(method, labels, config)  # which draws on the CPU, wherever the images are
+    prefetcher = None
+    if lie_on != device or config.run.images_on == "cpu":
+        draw = partial(_drawn_part, sampler)
+        prefetcher = Prefetcher(images.train.pixels(), draw, device, config.run.updates)
+    held_out = None if images.held_out is None else images.held_out.pixels().to(lie_on)
     optimiser = make_optimiser(config.optimiser, model, method, config.first_learning_rate, device)
     average = Average(model, config.optimiser.average) if config.optimiser.average else None
     return Setup(
         config=config,
         images=images,
-        pixels=pixels,
-        labels=labels,
+        pixels=images.train.pixels().to(device) if prefetcher is None else None,
+        prefetcher=prefetcher,
+        labels=labels.to(device),
         model=model,
         method=method,
         optimiser=optimiser,
-        sampler=_sampler(method, labels, config),
+        sampler=sampler,
         validator=Validator(config, model, method, images.held_out, held_out),
         average=average,
         tensors=live_tensors(model, method, optimiser, average),
@@ -133,13 +147,20 @@ def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Sampler:
         raise ValueError(f"{error} {asked}") from None
 
 
+def _drawn_part(sampler: Sampler, number: int) -> Tensor:
+    return part_of(sampler.draw(number))
+
+
 def try_one_batch(setup: Setup) -> None:
     """A mistake in a network or a loss of the user's own is found now."""
-    indices, name = setup.sampler.draw(0), setup.config.method.name
+    batch, name = setup.batch(0, ahead=False), setup.config.method.name
+    indices, images = batch.indices, batch.images
+    if images is None:
+        assert setup.pixels is not None
+        images = setup.pixels[part_of(indices)]
     with repeatable(), put_back(setup.tensors), suppress(NotFinite):  # it comes again in its turn, and is reported then
         setup.method.ids = indices
-        pixels = setup.pixels[part_of(indices)].float() / 255
-        loss, _ = setup.method.learn(setup.model, pixels, setup.labels[indices])
+        loss, _ = setup.method.learn(setup.model, images.float() / 255, setup.labels[indices])
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
         if shape != ():
             raise ValueError(f"the loss of {name!r} must be one number, a tensor of shape (), got {shape}")

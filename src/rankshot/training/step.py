@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -37,12 +38,25 @@ def repeatable() -> Iterator[None]:
         cudnn.deterministic, cudnn.benchmark = before
 
 
+class Batch(NamedTuple):
+    """What an update learns from.
+
+    indices  (B,) which images
+    noise    (B, RANDOM_NUMBERS) for their augmentation
+    images   (B, C, H, W) uint8, of several processes the part of this one; None: they are on the device already
+    """
+
+    indices: Tensor
+    noise: Tensor
+    images: Tensor | None = None
+
+
 class Step:
-    """The network, how it learns and its optimiser, over images that lie on the training device.
+    """The network, how it learns and its optimiser, over images that lie on the training device, or come with a batch.
 
     Of several processes each embeds its part of the batch; the gradient is that of the whole, on every process.
 
-    images  (n, C, H, W) uint8
+    images  (n, C, H, W) uint8; None: every batch brings its own
     labels  (n,)
     """
 
@@ -51,7 +65,7 @@ class Step:
         model: nn.Module,
         method: Method,
         optimiser: torch.optim.Optimizer,
-        images: Tensor,
+        images: Tensor | None,
         labels: Tensor,
         augment: Sequence[str],
         average: Average | None = None,
@@ -62,10 +76,14 @@ class Step:
         self.images, self.labels, self.augment = images, labels, augment
         self.average, self.clip, self.micro_batch = average, clip, micro_batch
 
-    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
-        """(B,) which images, (B, RANDOM_NUMBERS) for their augmentation -> loss (), embeddings (B, D) if there are any."""
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """The loss (), and the embeddings (B, D) if there are any; of several processes perhaps those of this one."""
         self.optimiser.zero_grad()
-        pixels = augmented(self.images[part_of(indices)].float() / 255, self.augment, part_of(noise))
+        indices, noise, images = batch
+        if images is None:
+            assert self.images is not None
+            images = self.images[part_of(indices)]
+        pixels = augmented(images.float() / 255, self.augment, part_of(noise))
         loss, embeddings = self._backward(pixels, indices)
         if is_shared():
             learned = (*self.model.parameters(), *self.method.parameters())
@@ -104,14 +122,14 @@ class Embedding(nn.Module):
         return self.method.embed_part(self.model, images)
 
 
-def seconds_an_update(step: Step | GraphedStep, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> float:
+def seconds_an_update(step: Step | GraphedStep, state: Mapping[str, Tensor], batch: Batch) -> float:
     """By trying, after one that warms up; nothing is learned from it."""
     optimiser = step.optimiser
     with put_back(state):
         set_learning_rate(optimiser, 0.0)
         for _ in range(2):
             start = time.perf_counter()
-            value, _ = step(indices, noise)
+            value, _ = step(batch)
             value.item()  # waits for it
         return time.perf_counter() - start
 
@@ -122,8 +140,8 @@ class GraphedStep:
     `state` is every tensor that an update changes: warming up changes them too, so they are put back.
     """
 
-    def __init__(self, step: Step, state: Mapping[str, Tensor], indices: Tensor, noise: Tensor) -> None:
-        self.indices, self.noise = indices.clone(), noise.clone()
+    def __init__(self, step: Step, state: Mapping[str, Tensor], batch: Batch) -> None:
+        self.batch = Batch(*(None if each is None else each.clone() for each in batch))  # type: ignore[arg-type]
         self.optimiser = step.optimiser
         with put_back(state):
             set_learning_rate(step.optimiser, 0.0)  # to warm up is not to learn, and must not break down
@@ -131,15 +149,16 @@ class GraphedStep:
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
                 for _ in range(WARM_UP):
-                    step(self.indices, self.noise)
+                    step(self.batch)
             torch.cuda.current_stream().wait_stream(stream)
             step.optimiser.zero_grad()
             self.graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self.graph):
-                self.loss, self.embeddings = step(self.indices, self.noise)
+                self.loss, self.embeddings = step(self.batch)
 
-    def __call__(self, indices: Tensor, noise: Tensor) -> tuple[Tensor, Tensor | None]:
-        self.indices.copy_(indices)
-        self.noise.copy_(noise)
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        for kept, given in zip(self.batch, batch, strict=True):
+            if kept is not None and given is not None:
+                kept.copy_(given)
         self.graph.replay()
         return self.loss, self.embeddings
