@@ -71,7 +71,7 @@ class _Gather(torch.autograd.Function):
         padded = values.new_zeros(max(sizes), *values.shape[1:])  # parts of one size, as all backends gather
         padded[: len(values)] = values
         parts = [torch.empty_like(padded) for _ in sizes]
-        with _hearing_of_losses():
+        with hearing_of_losses():
             distributed.all_gather(parts, padded, group=group)
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
 
@@ -79,7 +79,7 @@ class _Gather(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         """What all processes want of this one's part."""
         gradient = gradient.contiguous().clone()
-        with _hearing_of_losses():
+        with hearing_of_losses():
             distributed.all_reduce(gradient, group=ctx.group)
         here = distributed.get_rank(ctx.group)
         start = sum(ctx.sizes[:here])
@@ -92,7 +92,7 @@ def average_(tensors: Sequence[Tensor]) -> None:
     if not is_shared() or not tensors:
         return
     flat = torch.cat([tensor.flatten() for tensor in tensors])
-    with _hearing_of_losses():
+    with hearing_of_losses():
         distributed.all_reduce(flat)
     flat /= world_size()
     for tensor, mean in zip(tensors, torch.split(flat, [tensor.numel() for tensor in tensors]), strict=True):
@@ -104,7 +104,7 @@ def copy_from_first_(tensors: Sequence[Tensor]) -> None:
     """Every tensor becomes that of the first process."""
     for tensor in tensors if is_shared() else ():
         here = tensor.detach().contiguous()
-        with _hearing_of_losses():
+        with hearing_of_losses():
             distributed.broadcast(here, 0)
         tensor.copy_(here)
 
@@ -114,7 +114,7 @@ def any_of(*flags: bool) -> list[bool]:
     if not is_shared():
         return list(flags)
     numbers = torch.tensor(flags, dtype=torch.int32, device=_where_to_talk())
-    with _hearing_of_losses():
+    with hearing_of_losses():
         distributed.all_reduce(numbers, distributed.ReduceOp.MAX)
     return [bool(number) for number in numbers.tolist()]
 
@@ -125,7 +125,7 @@ def told_by_all(message: Any) -> list[Any]:
         return [message]
     content = torch.frombuffer(bytearray(json.dumps(message).encode()), dtype=torch.uint8).to(_where_to_talk())
     size = torch.tensor([len(content)], device=content.device)
-    with _hearing_of_losses():
+    with hearing_of_losses():
         sizes = [torch.empty_like(size) for _ in range(world_size())]
         distributed.all_gather(sizes, size)
     everything = gathered(content, [int(each) for each in sizes]).cpu()
@@ -169,7 +169,8 @@ def _where_to_talk(group: Any = None) -> torch.device:
 
 
 @contextmanager
-def _hearing_of_losses() -> Iterator[None]:
+def hearing_of_losses() -> Iterator[None]:
+    """Around what torch.distributed does: its errors mean that a process is lost."""
     try:
         yield
     except torch.OutOfMemoryError:

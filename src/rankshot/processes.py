@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import distributed
+from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from .gathering import ProcessLost, is_shared
@@ -54,6 +55,8 @@ def joined(patience: timedelta = PATIENCE) -> Iterator[None]:
     backend = "cpu:gloo,cuda:nccl" if gpus and distributed.is_nccl_available() else "gloo"
     try:
         store, rank, world = next(rendezvous("env://", timeout=PATIENCE))
+        # After a restart the store may still hold what the processes before have told one another.
+        store = PrefixStore(f"rankshot/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
         distributed.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=patience)
     except (RuntimeError, ValueError) as error:
         where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed, nn
 
-from rankshot.gathering import gathered, is_shared
+from rankshot.gathering import gathered, hearing_of_losses, is_shared
 from rankshot.vectors import computable
 
 from .batch_loss import BatchLoss
@@ -74,7 +74,8 @@ class GatheredLoss(nn.Module):
         if self.memory is not None:
             self.memory.add(items, item_labels, item_ids)
         sums = torch.stack([total.detach().double(), count.double()])
-        distributed.all_reduce(sums, group=self.group)
+        with hearing_of_losses():
+            distributed.all_reduce(sums, group=self.group)
         of_all = sums[1].clamp(min=1).to(total.dtype)
         part = total * (len(sizes) / of_all)
         return part + ((sums[0] / sums[1].clamp(min=1)).to(part.dtype) - part).detach()
@@ -84,7 +85,8 @@ def _sizes(embeddings: Tensor, has_ids: bool, group: Any) -> list[int]:
     """How many images each process has; and a complaint on every process where their parts do not fit together."""
     here = torch.tensor([*embeddings.shape, int(has_ids)], device=embeddings.device)
     everywhere = [torch.empty_like(here) for _ in range(distributed.get_world_size(group))]
-    distributed.all_gather(everywhere, here, group=group)
+    with hearing_of_losses():
+        distributed.all_gather(everywhere, here, group=group)
     sizes, dimensions, with_ids = zip(*(each.tolist() for each in everywhere), strict=True)
     if len(set(dimensions)) > 1:
         raise ValueError(f"embeddings must have the same dimensions on all processes, got {list(dimensions)}")
