@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from PIL import Image
 from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Gallery
 
-from .measure import circumstances, interleaved
+from .measure import circumstances, interleaved, timed
 from .places import FOLDER
 
 SEED, IMAGES, VECTORS, DIMENSIONS, QUERIES, ROUNDS = 0, 512, 100_000, 64, 256, 5
@@ -86,12 +84,6 @@ def gallery(folder: Path) -> dict[str, Any]:
         "filtered_ms": {name: 1000 * taken for name, taken in filtered.items()},
         "sql_is_faster_by": filtered["function"] / filtered["sql"],
     }
-
-
-def timed(act: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    act()
-    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

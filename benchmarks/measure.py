@@ -38,6 +38,11 @@ def _seconds(run: Callable[[], object], repeats: int) -> float:
     return (time.perf_counter() - start) / repeats
 
 
+def timed(act: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    return _seconds(act, 1)
+
+
 def in_a_process(module: str, *arguments: object) -> str:
     """Run a module of this folder by itself, and return what it printed last."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
@@ -47,17 +52,18 @@ def in_a_process(module: str, *arguments: object) -> str:
 
 def peak_bytes(run: Callable[[], object]) -> int:
     """How far the resident memory of this process rises above where it stands now (Linux)."""
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     run()
-    return max(0, _resident("VmHWM") - before)
+    return max(0, resident("VmHWM") - before)
 
 
-def _resident(field: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
+def resident(field: str, process: int | str = "self") -> int:
+    """Bytes: VmRSS, now; VmHWM, at most so far."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError(f"no {field} in /proc/self/status")
+    raise RuntimeError(f"no {field} in /proc/{process}/status")
 
 
 def circumstances(seed: int) -> dict[str, object]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import subprocess
 import sys
 import tempfile
 import threading
@@ -32,10 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measure import circumstances
+from benchmarks.server import served
 from rankshot.gallery import Gallery
 
 RESULTS = Path(__file__).parent.parent / "results" / "campaigns"
-SERVING = Path(__file__).parent.parent / "tests" / "gallery" / "serving.py"
 DIMENSIONS, TABLE, COLOURS = 64, 2**17, ("red", "green", "blue", "grey", "white")
 ADD_BEGUN, ADD_DONE, DELETE_BEGUN, DELETE_DONE = range(4)
 CLOSE = 1e-5  # two similarities that the order of sums may set apart
@@ -237,14 +236,8 @@ def place_for(store: str, folder: Path) -> Iterator[str]:
     if store != "server":
         yield {"local": str(folder / "g"), "faiss": f"faiss:{folder / 'g'}", "lite": str(folder / "g.db")}[store]
         return
-    command = [sys.executable, str(SERVING), str(folder / "server")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        try:
-            yield f"{server.stdout.readline().strip()}/stress"
-        finally:
-            server.stdin.close()
+    with served(folder / "server") as server:
+        yield f"{server.uri}/stress"
 
 
 def main() -> int:

@@ -33,6 +33,7 @@ LONG = (  # half a minute and more
     "test_omniglot_end_to_end",
     "test_stopped_by_ctrl_c_it_goes_on_where_it_was",
     "test_all_of_it_on_a_milvus_server",
+    "test_the_rehearsal_in_small",
 )
 
 

@@ -13,6 +13,7 @@ from .defaults import defaults
 from .own_images import data, gallery, ready, rejection
 from .photographs import fine_tuned, photographs
 from .ranking import headlines, large_batches, micro_batches, objectives, tables
+from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
 from .training import heap, quickstart, speed, training
 
@@ -45,8 +46,12 @@ SECTIONS = {
     "training": training,
     "heap": heap,
     "quickstart": quickstart,
+    "milvus": milvus,
+    "embedding_on_paper": embedding_on_paper,
+    "memory_on_paper": memory_on_paper,
+    "searching_on_paper": searching_on_paper,
 }
-PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "experiments", "systems"))]
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "experiments", "scale", "systems"))]
 
 
 def filled(page: Path) -> str:

@@ -1,10 +1,7 @@
 """One contract for every backend: what goes in is found, exactly; what is wrong is refused and changes nothing."""
 
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -14,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from benchmarks.server import NoServer, start
 from rankshot.gallery import Embedder, Gallery, milvus, register
 from rankshot.gallery.local import LocalStore
 from rankshot.models import Conv4
@@ -27,28 +25,17 @@ def some(count, seed=0):
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-class Server(NamedTuple):
-    uri: str
-    process: subprocess.Popen
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait(60)
-
-
 @pytest.fixture
 def milvus_server(tmp_path):
     """A real Milvus server on this machine, where one can run."""
     if find_spec("milvus") is None:
         pytest.skip("the package milvus, a server to test with, is not installed")
-    command = [sys.executable, Path(__file__).with_name("serving.py"), tmp_path / "milvus"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        uri = process.stdout.readline().strip()
-        if not uri:
-            pytest.skip("a Milvus server does not run here")
-        made = Server(uri, process)
-        yield made
-        made.stop()
+    try:
+        server = start(tmp_path / "milvus")
+    except NoServer as error:
+        pytest.skip(str(error))
+    yield server
+    server.stop()
 
 
 @pytest.fixture(params=["local", "faiss", "milvus-lite"])

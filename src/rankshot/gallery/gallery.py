@@ -321,7 +321,7 @@ class Gallery:
     def _search(self, vectors: Vectors, k: int, where: Filter | Mapping[str, Any] | None) -> list[list[Hit]]:
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
-        return self.store.search(vectors, min(int(k), max(1, len(self))), _filter(where))
+        return self.store.search(vectors, int(k), _filter(where))
 
     def _several(self, query: Any) -> list[Any]:
         """One image or vector, or some of them."""

@@ -186,7 +186,8 @@ class LocalStore:
         asked = np.ascontiguousarray(queries, np.float32)
         with self._reading() as tables:
             rows = None if where is None else tables.matching(where)
-            return self._hits(tables, self._nearest(self._views.at(tables), asked, k, rows, exactly=exactly))
+            view = self._views.at(tables)
+            return self._hits(tables, self._nearest(view, asked, min(k, max(1, view.alive)), rows, exactly=exactly))
 
     def vector(self, id: str) -> Vectors:
         with self._reading() as tables:

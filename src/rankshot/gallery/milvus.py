@@ -34,8 +34,9 @@ ABOUT = "rankshot_galleries"
 LONGEST_KEY = 1024  # bytes of a key
 PLAIN = "/._-~ "  # what a key may have beside letters and digits: the rest is written as %XX, since Milvus escapes nothing
 MOST_HITS = 16_384  # that Milvus returns of a search
-IDS_AT_ONCE = 1000
+IDS_AT_ONCE = 16_000  # fewer than MOST_HITS; every request waits until all that came before can be seen, so few are better
 BYTES_AT_ONCE = 2**24  # of a request
+NOT_LOADED = 101  # Milvus's code for a collection that is not in memory
 PAUSES = (0.2, 1.0, 3.0)  # seconds between tries
 CONNECTING = 3.0  # seconds to wait for a server to answer at all
 Answer = TypeVar("Answer")
@@ -157,7 +158,7 @@ class MilvusStore:
             if self._has_sources:
                 for row, source in zip(rows, sources or [None] * len(rows), strict=True):
                     row[SOURCE] = {} if source is None else source._asdict()
-            at_once = max(1, BYTES_AT_ONCE // (4 * self.dimensions + 1024))
+            at_once = self._rows_at_once()
             for start in range(0, len(rows), at_once):
                 chunk = rows[start : start + at_once]
                 # An upsert, since a try whose answer was lost may have been carried out.
@@ -244,7 +245,7 @@ class MilvusStore:
     def chunks(self) -> Iterator[Chunk]:
         fields = ["id", "vector", "metadata", *([SOURCE] if self._has_sources else [])]
         steps = self._tried(
-            lambda: self._client.query_iterator(self.collection, batch_size=IDS_AT_ONCE, output_fields=fields)
+            lambda: self._client.query_iterator(self.collection, batch_size=self._rows_at_once(), output_fields=fields)
         )
         try:
             while entities := self._tried(steps.next):
@@ -283,6 +284,10 @@ class MilvusStore:
         )
         self._settle()
 
+    def _rows_at_once(self) -> int:
+        """Whole rows in a request: a vector, its id, and some metadata."""
+        return max(1, min(IDS_AT_ONCE, BYTES_AT_ONCE // (4 * self.dimensions + LONGEST_KEY)))
+
     def _known(self, ids: Sequence[str]) -> set[str]:
         return set(self.sources(ids))
 
@@ -295,7 +300,7 @@ class MilvusStore:
         """Again after a while, where the server does not answer; what it refuses is told at once."""
         for pause in (*PAUSES, None):
             try:
-                return act()
+                return self._loaded(act)
             except (self._exception, OSError, TimeoutError) as error:
                 if pause is None or not _may_pass(error):
                     said = str(getattr(error, "message", "") or error).splitlines()[0]
@@ -304,6 +309,16 @@ class MilvusStore:
                     raise ConnectionError(f"Milvus at {self.uri}: {said}; {done}") from None
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
+
+    def _loaded(self, act: Callable[[], Answer]) -> Answer:
+        """A server that was started again reads its collections for half a minute, and refuses: then this waits for it."""
+        try:
+            return act()
+        except self._exception as error:
+            if error.code != NOT_LOADED:
+                raise
+        self._client.load_collection(self.collection)
+        return act()
 
 
 def _let_go(file: str) -> None:
