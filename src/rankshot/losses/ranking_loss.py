@@ -15,13 +15,14 @@ from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, may_look
 from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import check_framework, settings
 from rankshot.ranking.pool import side_counts
-from rankshot.ranking.sorted_rows import Ranking
+from rankshot.ranking.sorted_rows import Ranking, fits
 from rankshot.vectors import NotFinite, computable, unit_vectors
 
 from .batch_loss import BatchLoss
 from .checks import References
 from .chunked import Plan, rank
 from .registry import PRESETS, RECIPE, register
+from .replaying import Recording, Recordings, Replayed, refuse_second_derivative
 
 # The best settings that are known of each framework, chosen on the validation classes of five data sets
 # (docs/experiments.md), and those of the paper, whose negative update has alpha 1.
@@ -99,7 +100,8 @@ class RankingLoss(BatchLoss):
     ranks a second time in the backward pass.
 
     On an accelerator one small read a call makes the host wait: how many relevant items there are, whether everything is
-    finite. While a CUDA graph is recorded nothing is read and nothing is checked; a NaN then shows in the loss.
+    finite. There, batches of up to 512 images are replayed as a CUDA graph when their size comes again (see `replaying`).
+    While a CUDA graph of one's own is recorded nothing is read and nothing is checked; a NaN then shows in the loss.
 
     `torch.compile` leaves it as it is. It has no second derivative, and `torch.func` cannot transform it.
 
@@ -164,6 +166,7 @@ class RankingLoss(BatchLoss):
             self.rankings.append(Ranking(settings(framework, metric, 1.0, coarse_alpha), 0.0, self.coarse_weight))
         self.memory_budget = None if memory_budget is None else whole("memory_budget", memory_budget, 1, MOST_MEMORY)
         self._warned = False
+        self._recordings = Recordings()
 
     @classmethod
     def paper(cls, framework: str = "dlm", *, sign: int = +1, **more: Any) -> Self:
@@ -175,13 +178,35 @@ class RankingLoss(BatchLoss):
         return cls(framework=framework, sign=sign, **{**PAPER, **({"alpha": 1.0} if sign == -1 else {}), **more})
 
     def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
-        rank = _uncompiled() if torch.compiler.is_compiling() else RankingLoss._rank
+        compiles = torch.compiler.is_compiling()
+        if references is None and not compiles and (recording := self._recording(embeddings, labels)) is not None:
+            return self._replayed(recording, embeddings, labels)
+        rank = _uncompiled() if compiles else RankingLoss._rank
         loss: Tensor = rank(self, embeddings, labels, references, self.reduction)[0]
         return loss
 
     def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
         loss, rankable = self._rank(embeddings, labels, references, "sum")
         return loss, rankable.sum()
+
+    def _recording(self, embeddings: Tensor, labels: Tensor) -> Recording | None:
+        """Where the whole of it is a few kernels."""
+        if not embeddings.is_cuda or self.reduction != "mean" or embeddings.dtype == torch.float64:
+            return None
+        if not fits(embeddings.new_empty(0, dtype=torch.float32), self.rankings, len(embeddings)):
+            return None
+        return self._recordings.get(self._recorded, embeddings, labels)
+
+    def _recorded(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """For `replaying`: the loss, and what `_look` would see."""
+        loss, rankable = self._rank(embeddings, labels, None, "mean")
+        return loss, torch.stack([rankable.any(), computable(embeddings).isfinite().all()])
+
+    def _replayed(self, recording: Recording, embeddings: Tensor, labels: Tensor) -> Tensor:
+        value, gradient, (some_rankable, all_finite) = recording.replay(embeddings, labels)
+        self._check(len(labels), some_rankable, all_finite, embeddings, None)
+        loss: Tensor = Replayed.apply(embeddings, value, gradient)  # type: ignore[no-untyped-call]
+        return loss
 
     def _rank(
         self, embeddings: Tensor, labels: Tensor, references: References | None, reduction: str
@@ -221,16 +246,19 @@ class RankingLoss(BatchLoss):
         """The most relevant items of any query, and a complaint about what is wrong: all in one wait for the device."""
         finite = torch.stack([computable(tensor).isfinite().all() for tensor in embeddings if tensor is not None])
         most, some_rankable, all_finite = torch.stack([counts.max(), rankable.any(), finite.all()]).tolist()
+        self._check(len(counts), some_rankable, all_finite, *embeddings)
+        return int(most)
+
+    def _check(self, images: int, some_rankable: bool, all_finite: bool, *embeddings: Tensor | None) -> None:
         if not all_finite:
             _complain(embeddings)
         if not some_rankable and not self._warned:
             self._warned = True
             warnings.warn(
-                f"no query of this batch of {len(counts)} has both a relevant and an irrelevant item to rank: the loss is "
+                f"no query of this batch of {images} has both a relevant and an irrelevant item to rank: the loss is "
                 "0. There must be other images of a query's class, and images of another class.",
                 stacklevel=_frames_to_the_caller(),
             )
-        return int(most)
 
     def extra_repr(self) -> str:
         framework, metric, epsilon, alpha, sign = self.settings
@@ -255,7 +283,7 @@ class _RankedTogether(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        _refuse_second_derivative()
+        refuse_second_derivative()
         by_queries, by_items = ctx.saved_tensors
         return grad * by_queries, grad * by_items, None, None
 
@@ -271,16 +299,10 @@ class _RankedEach(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        _refuse_second_derivative()
+        refuse_second_derivative()
         queries, items = ctx.saved_tensors
         ranked = rank(queries, items, ctx.plan, scale=grad)
         return ranked.by_queries, ranked.by_items, None
-
-
-def _refuse_second_derivative() -> None:
-    """With create_graph the gradient would count as a constant, and a second derivative come out wrong."""
-    if torch.is_grad_enabled():
-        raise RuntimeError("RankingLoss cannot be differentiated twice: call backward without create_graph")
 
 
 def normal_quantiles(deviation: float, number: int) -> list[float]:

@@ -73,6 +73,7 @@ class Method(nn.Module):
         super().__init__()
         self.context = context
         self.precision = torch.float32  # what the network computes in
+        self.compiled: Callable[[Tensor], Tensor] | None = None  # the network, as torch.compile has made it faster
         self.ids: Tensor | None = None  # (B,) which images the batch is made of, for a loss that remembers them
 
     def network(self, embedder: nn.Module) -> nn.Module:
@@ -117,7 +118,7 @@ class Method(nn.Module):
     def embed_part(self, model: nn.Module, images: Tensor) -> Tensor:
         """The embeddings of the images of this process."""
         with torch.autocast(images.device.type, self.precision, enabled=self.precision != torch.float32):
-            embeddings: Tensor = model(images)
+            embeddings: Tensor = (self.compiled or model)(images)
         if not isinstance(embeddings, Tensor):
             raise ValueError(f"in training the network gives a {type(embeddings).__name__}, and not embeddings (B, D)")
         return embeddings

@@ -77,12 +77,15 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     resumes = resume and run_folder.has_checkpoint(folder)
     model, method = _network_and_method(config, folder, images, objects, resumes=resumes)
     _check_can_be_shared(config, method, device)
+    _check_can_be_compiled(config, method)
     if not method.mixed and config.run.precision == "bfloat16":
         raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
     check_precision(model)
     method.precision = precision
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
+    if config.run.compiled:
+        method.compiled = torch.compile(lambda images: model(images))
     lie_on = where_images_lie(config, device, images)
     labels = torch.from_numpy(images.train.labels)
     sampler = _sampler(method, labels, config)  # which draws on the CPU, wherever the images are
@@ -123,6 +126,17 @@ def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.devi
         raise ValueError(f"{config.method.name} does not learn from embeddings alone: it is trained by a single process")
 
 
+def _check_can_be_compiled(config: TrainConfig, method: Method) -> None:
+    if not config.run.compiled:
+        return
+    if config.network.architecture.name == "conv4" and not config.network.architecture.is_object:
+        raise ValueError("conv4 has fast kernels of its own, and torch.compile gains nothing there: leave out --compile")
+    if not method.shared:  # it computes the network as a function of other weights
+        raise ValueError(f"{config.method.name} does not learn from embeddings alone, and cannot be compiled")
+    if world_size() > 1:
+        raise ValueError("compile is for a single process: batch norm over several waits for the others within the network")
+
+
 def _network_and_method(
     config: TrainConfig, folder: Path, images: Images, objects: Objects, *, resumes: bool
 ) -> tuple[nn.Module, Method]:
@@ -160,7 +174,13 @@ def try_one_batch(setup: Setup) -> None:
         images = setup.pixels[part_of(indices)]
     with repeatable(), put_back(setup.tensors), suppress(NotFinite):  # it comes again in its turn, and is reported then
         setup.method.ids = indices
-        loss, _ = setup.method.learn(setup.model, images.float() / 255, setup.labels[indices])
+        try:
+            loss, _ = setup.method.learn(setup.model, images.float() / 255, setup.labels[indices])
+        except RuntimeError as error:
+            if not setup.config.run.compiled or not type(error).__module__.startswith("torch._"):
+                raise
+            why = str(error).strip().splitlines()[0]
+            raise ValueError(f"torch cannot compile this network here: {why}. Leave out --compile") from error
         shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
         if shape != ():
             raise ValueError(f"the loss of {name!r} must be one number, a tensor of shape (), got {shape}")
