@@ -36,7 +36,7 @@ class Prefetcher:
         for each in range(number, min(number + AHEAD, self.end)):
             if each not in self._coming:
                 self._coming[each] = self._workers.submit(self._load, each)
-        self._coming = {each: future for each, future in self._coming.items() if each >= number}
+        self._coming = {each: future for each, future in self._coming.items() if 0 <= each - number < AHEAD}
         return self._arrived(*self._coming.pop(number).result())
 
     def now(self, number: int) -> Tensor:

@@ -1,0 +1,55 @@
+"""An update by torch.compile beside one without: `python -m benchmarks.compiled` on a GPU.
+
+ResNet-12 on 128 random images of 84x84, mAP-DLM, bfloat16; both as CUDA graphs and without. Into
+results/benchmarks/compiled.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from rankshot.data import ImageSet
+from rankshot.training import Callback, TrainConfig, train
+
+from .measure import circumstances
+from .places import FOLDER
+
+SEED, CLASSES, PER_CLASS, UPDATES = 0, 32, 20, 300
+WAYS = {
+    "plain": {"cuda_graph": False},
+    "CUDA graph": {},
+    "compiled": {"compile": True, "cuda_graph": False},
+    "compiled, CUDA graph": {"compile": True},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=Path, default=FOLDER / "compiled.json")
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    pixels = np.random.default_rng(SEED).integers(0, 256, (CLASSES * PER_CLASS, 3, 84, 84), dtype=np.uint8)
+    images = ImageSet(pixels, np.arange(len(pixels)) // PER_CLASS, tuple(map(str, range(CLASSES))))
+    rates: dict[str, list[float]] = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(options.rounds):
+            for way, settings in WAYS.items():
+                config = TrainConfig.of(network="resnet12", updates=UPDATES, validate_every=0, seed=SEED, **settings)
+                status = train(config, Path(folder) / f"{way}-{number}", train_set=images, progress=Callback())
+                rates[way].append(status.update / status.seconds)
+                print(way, f"{rates[way][-1]:.1f} updates a second", flush=True)
+    medians = {way: statistics.median(values) for way, values in rates.items()}
+    ratios = {way: median / medians["plain"] for way, median in medians.items()}
+    results = {**circumstances(SEED), "updates": UPDATES, "updates_a_second": rates, "of_plain": ratios}
+    print(ratios)
+    options.to.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""One of several processes: `python method_processes.py RANK WORLD FILE TO`. Trains by every method, in a few updates."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import distributed, nn
+
+from rankshot.data import ImageSet
+from rankshot.losses import RankingLoss
+from rankshot.methods import METHODS
+from rankshot.methods.method import method_class
+from rankshot.tensors import read_tensors
+from rankshot.training import Callback, TrainConfig, train
+from rankshot.training.run_folder import STATE
+
+torch.set_num_threads(1)
+
+
+class Smooth(nn.Module):
+    """A loss of one's own, that is no `BatchLoss`."""
+
+    def forward(self, embeddings, labels):
+        same = (labels[:, None] == labels).float()
+        return ((embeddings @ embeddings.T).sigmoid() - same).square().mean()
+
+
+CASES = {name: {"method": name} for name in METHODS if method_class(name).shared}
+CASES["memory"]["tasks"] = 1
+CASES |= {
+    "remembering": {"method": "nca", "memory": 40},
+    "in micro-batches": {"method": "nca", "micro_batch": 3, "frozen": ("0.1", "1.1", "2.1", "3.1")},
+    "averaged and clipped": {"method": "supcon", "average": 0.9, "clip": 0.1, "augment": ("crop", "jitter")},
+    "a loss of one's own": {"loss": Smooth()},
+    "a sum": {"loss": RankingLoss(reduction="sum"), "learning_rate": 0.0004},
+}
+
+
+def images(seed, classes):
+    random = np.random.default_rng(seed)
+    pixels = random.integers(0, 256, (classes * 8, 1, 16, 16), dtype=np.uint8)
+    return ImageSet(pixels, np.arange(classes * 8) // 8, tuple(f"{seed}-{number}" for number in range(classes)))
+
+
+def trained(settings, folder):
+    """The weights after three updates by plain gradient descent, which makes nothing large of what is small."""
+    settings = dict(settings)
+    objects = {"loss": settings.pop("loss")} if "loss" in settings else {}
+    config = TrainConfig.of(
+        batch_classes=4,
+        batch_size=24,
+        filters=8,
+        updates=3,
+        validate_every=3,
+        device="cpu",
+        **{"validation_episodes": 4, "learning_rate": 0.01, "optimiser": "sgd", "schedule": "constant", **settings},
+    )
+    train(config, folder, train_set=images(0, 6), val_set=images(1, 5), progress=Callback(), **objects)
+
+
+def main(rank, world, meeting, to):
+    distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=world)
+    for number, settings in enumerate(CASES.values()):
+        trained(settings, Path(to) / str(number))
+    distributed.destroy_process_group()
+
+
+def alone(settings):
+    with tempfile.TemporaryDirectory() as folder:
+        trained(settings, Path(folder) / "run")
+        return read_tensors(Path(folder) / "run" / STATE)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
