@@ -485,9 +485,7 @@ def test_a_compiled_network_learns_the_same(device, tmp_path):
     torch.manual_seed(0)
     ink = Preprocess(1, 28, 28, invert=True)
     layers = [torch.nn.Conv2d(1, 8, 3, stride=2), torch.nn.BatchNorm2d(8), torch.nn.ReLU(), torch.nn.Flatten()]
-    network = wrap(
-        torch.nn.Sequential(*layers, torch.nn.Linear(8 * 13 * 13, 16)), preprocess=Preprocess(1, 28, 28, invert=True)
-    )
+    network = rankshot.wrap(torch.nn.Sequential(*layers, torch.nn.Linear(8 * 13 * 13, 16)), preprocess=ink)
     found = []
     for compiled in (False, True):
         config = TrainConfig.of(
