@@ -479,6 +479,7 @@ def test_batches_in_parts_that_cannot_be(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, within its compiler
 def test_a_compiled_network_learns_the_same(device, tmp_path):
     if device == "cpu" and shutil.which("g++") is None:
         pytest.skip("torch.compile needs a C++ compiler")
