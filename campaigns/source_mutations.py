@@ -55,7 +55,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("optimiser.py", "config.weight_decay if id(weight) in shrinks else 0.0", "config.weight_decay"),
         ("optimiser.py", "config.trunk_rate if id(weight) in trunk else 1.0", "config.trunk_rate"),
         ("optimiser.py", "module.eval()", "pass"),
-        ("micro_batches.py", "put_back(_statistics(network))", "put_back({})"),
+        ("micro_batches.py", "put_back(statistics_of(network))", "put_back({})"),
         ("state.py", "share = 1 - self.factor**updates", "share = 1.0"),
         ("loop.py", "score > self.status.best", "score > -1"),
         ("loop.py", "patience * self.config.validation.every", "patience"),
