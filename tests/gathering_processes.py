@@ -66,7 +66,8 @@ def main(rank_here, world, port):
             if rank() == 0:
                 time.sleep(0.5)
         found["waited"] = time.monotonic() - began >= 0.4
-    print(json.dumps(found))
+    print(json.dumps(found), flush=True)
+    os._exit(0)
 
 
 if __name__ == "__main__":

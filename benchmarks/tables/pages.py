@@ -15,7 +15,7 @@ from .photographs import fine_tuned, photographs
 from .ranking import headlines, large_batches, micro_batches, objectives, tables
 from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
-from .training import heap, quickstart, speed, training
+from .training import compiled, heap, images_on, quickstart, speed, training
 
 SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
 
@@ -44,6 +44,8 @@ SECTIONS = {
     "large_batches": large_batches,
     "micro_batches": micro_batches,
     "training": training,
+    "images_on": images_on,
+    "compiled": compiled,
     "heap": heap,
     "quickstart": quickstart,
     "milvus": milvus,

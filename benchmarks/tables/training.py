@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 
 from rankshot.reproduce.tables import markdown as table
 
@@ -40,6 +41,30 @@ def training() -> str:
             table(["", "embedding once", "all episodes", "embedding every episode anew", "ratio"], evaluations),
         ]
     )
+
+
+def images_on() -> str:
+    """Training images on the GPU and on the CPU."""
+    r = json.loads((FOLDER / "images_on.json").read_text())
+    rates = {place: f"{statistics.median(values):.0f}" for place, values in r["updates_a_second"].items()}
+    same = "the same to the last bit" if r["same_weights"] else "others"
+    where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    return (
+        f"Conv4 on mini-ImageNet, {r['updates']:,} updates: {rates['cuda']} updates a second with all images on the GPU, "
+        f"{rates['cpu']} with images on the CPU: **{100 * r['ratio']:.0f} %**. The weights are {same} ({where})."
+    )
+
+
+def compiled() -> str:
+    """torch.compile and CUDA graphs."""
+    r = json.loads((FOLDER / "compiled.json").read_text())
+    rows = [
+        [way, f"{statistics.median(rates):.1f}", f"**{r['of_plain'][way]:.2f}x**"]
+        for way, rates in r["updates_a_second"].items()
+    ]
+    where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    note = f"ResNet-12, 128 images of 84x84, bfloat16, {r['updates']} updates on {where}."
+    return f"{table(['', 'updates a second', 'of plain'], rows)}\n\n{note}"
 
 
 def heap() -> str:

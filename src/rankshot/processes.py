@@ -15,7 +15,7 @@ from torch import distributed
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from .gathering import ProcessLost, is_shared
+from .gathering import is_shared
 
 PATIENCE = timedelta(seconds=float(os.environ.get("RANKSHOT_PATIENCE", "60")))  # with a process that does not answer
 TOLD_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -40,7 +40,7 @@ def processes_here() -> int:
 
 @contextmanager
 def joined(patience: timedelta = PATIENCE) -> Iterator[None]:
-    """While this lasts, the processes of one torchrun know one another. Of a process by itself nothing changes.
+    """From here on the processes of one torchrun know one another. Of a process by itself nothing changes.
 
     patience   with one that lives but does not answer; that one has ended is seen at once
     """
@@ -62,14 +62,9 @@ def joined(patience: timedelta = PATIENCE) -> Iterator[None]:
         where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         raise ConnectionError(f"process {os.environ['RANK']} finds no other at {where}: {error}") from None
     _store = store
-    try:
-        yield
-    except ProcessLost:
-        raise  # to say goodbye would be to wait for it
-    except BaseException:
-        distributed.destroy_process_group()
-        raise
-    distributed.destroy_process_group()
+    # The group lasts as long as the process, which should end by `os._exit`: gloo aborts now and then when a group is
+    # destroyed while the other side is leaving too.
+    yield
 
 
 @contextmanager

@@ -133,7 +133,7 @@ def test_every_system_learns(name):
     step, batches = parts("cpu", name)
     before = {key: each.clone() for key, each in step.model.named_parameters()}
     for batch in batches:
-        value, _ = step(*batch)
+        value, _ = step(batch)
         assert value.isfinite()
     assert all(each.isfinite().all() for each in step.model.parameters())
     assert any(not torch.equal(each, before[key]) for key, each in step.model.named_parameters())

@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 raise
             code = code or int(asked.code or 0)
         if arguments is None and is_one_of_several():
-            os._exit(code)  # threads of torch.distributed may be left, and would abort Python's own end
+            os._exit(code)  # see `processes.joined`
         return code
     finally:
         if arguments is not None:
