@@ -66,6 +66,7 @@ def main(rank_here, world, port):
             if rank() == 0:
                 time.sleep(0.5)
         found["waited"] = time.monotonic() - began >= 0.4
+        told_by_all(None)  # the first one leaves last: the others find one another by it
     print(json.dumps(found), flush=True)
     os._exit(0)
 

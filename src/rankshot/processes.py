@@ -15,7 +15,7 @@ from torch import distributed
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from .gathering import is_shared
+from .gathering import hearing_of_losses, is_shared
 
 PATIENCE = timedelta(seconds=float(os.environ.get("RANKSHOT_PATIENCE", "60")))  # with a process that does not answer
 TOLD_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -75,8 +75,9 @@ def first_of_machine_first() -> Iterator[None]:
         return
     done = f"rankshot/{next(_steps)}/{os.environ['GROUP_RANK']}"
     is_first_here = int(os.environ["LOCAL_RANK"]) == 0
-    while not is_first_here and not _store.check([done]):  # as long as it takes: torchrun ends all when one has ended
-        time.sleep(0.1)
+    with hearing_of_losses():
+        while not is_first_here and not _store.check([done]):  # as long as it takes: torchrun ends all when one has ended
+            time.sleep(0.1)
     try:
         yield
     finally:
