@@ -41,8 +41,8 @@ def environment(tmp_path_factory):
 
 
 @pytest.fixture
-def start(environment, tmp_path):
-    """start(2, "train", …): as `torchrun --nproc-per-node 2 -m rankshot train …`; 0 is without torchrun."""
+def torchrun(environment, tmp_path):
+    """torchrun(2, "train", …): as `torchrun --nproc-per-node 2 -m rankshot train …`; 0 is without torchrun."""
     began = []
 
     def started(processes, *arguments, more=()):
@@ -63,11 +63,11 @@ def start(environment, tmp_path):
 
 
 @pytest.fixture
-def run(start):
+def run(torchrun):
     """The same, to its end: what was printed, and the exit code."""
 
     def finished(processes, *arguments, more=()):
-        process = start(processes, *arguments, more=more)
+        process = torchrun(processes, *arguments, more=more)
         output, _ = process.communicate(timeout=300)
         return output, process.returncode
 
@@ -123,9 +123,9 @@ def undisturbed(environment, tmp_path_factory):
     return weights(folder)
 
 
-def test_killed_and_resumed(start, run, tmp_path, undisturbed):
+def test_killed_and_resumed(torchrun, run, tmp_path, undisturbed):
     folder, expected = tmp_path / "run", undisturbed
-    process = start(2, "train", *SMALL, "--out", folder)
+    process = torchrun(2, "train", *SMALL, "--out", folder)
     wait_for(folder, 9)
     kill(workers_of(process)[1])
     output, _ = process.communicate(timeout=SOON)
@@ -133,7 +133,7 @@ def test_killed_and_resumed(start, run, tmp_path, undisturbed):
     assert "process 0 of 2 cannot go on: another one has ended" in output or "SIGTERM" in output
     shutil.copytree(folder, tmp_path / "alone")
 
-    process = start(2, "train", "--out", folder, "--resume")
+    process = torchrun(2, "train", "--out", folder, "--resume")
     wait_for(folder, 24)
     for each in (process.pid, *workers_of(process)):
         kill(each)
@@ -152,9 +152,9 @@ def test_killed_and_resumed(start, run, tmp_path, undisturbed):
             torch.testing.assert_close(tensor, expected[name], rtol=1e-3, atol=1e-3, msg=name)
 
 
-def test_torchrun_starts_it_again(start, tmp_path, undisturbed):
+def test_torchrun_starts_it_again(torchrun, tmp_path, undisturbed):
     folder = tmp_path / "run"
-    process = start(2, "train", *SMALL, "--out", folder, more=["--max-restarts=1"])
+    process = torchrun(2, "train", *SMALL, "--out", folder, more=["--max-restarts=1"])
     wait_for(folder, 9)
     kill(workers_of(process)[0])
     output, _ = process.communicate(timeout=300)
@@ -169,9 +169,9 @@ def test_restarts_need_a_folder(run):
     assert output.count(message) == 2  # once each time
 
 
-def test_ctrl_c_leaves_a_checkpoint(start, run, tmp_path, undisturbed):
+def test_ctrl_c_leaves_a_checkpoint(torchrun, run, tmp_path, undisturbed):
     folder = tmp_path / "run"
-    process = start(2, "train", *SMALL, "--out", folder)
+    process = torchrun(2, "train", *SMALL, "--out", folder)
     wait_for(folder, 9)
     kill(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=SOON)
