@@ -6,7 +6,7 @@ In a single process, and where `torch.distributed` is not set up, all of this do
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -138,6 +138,19 @@ def told_by_first(message: Any) -> Any:
     return told_by_all(message if is_first() else None)[0]
 
 
+def check_same(here: Mapping[str, Any]) -> None:
+    """What all processes must have been given alike, by name; where it differs, all of them fail, and the first tells."""
+    first, *others = told_by_all(json.loads(json.dumps(here, default=str)))
+    with failing_together():
+        for who, theirs in enumerate(others, start=1):
+            for name in {**first, **theirs}:
+                if first.get(name) != theirs.get(name):
+                    raise ValueError(
+                        f"processes must be given the same: {name} is {first.get(name)!r} in process 0 and "
+                        f"{theirs.get(name)!r} in process {who}"
+                    )
+
+
 @contextmanager
 def failing_together() -> Iterator[None]:
     """What fails in one process fails in all, so that nobody waits for who has gone. The first process tells why.
@@ -148,7 +161,7 @@ def failing_together() -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as raised:
-        if not is_shared():
+        if not is_shared() or getattr(raised, "code", 1) in (0, None):  # alone; or all have printed the help
             raise
         error = raised
     failures = told_by_all(None if error is None else str(error) or type(error).__name__)
@@ -177,4 +190,7 @@ def hearing_of_losses() -> Iterator[None]:
         raise
     except RuntimeError as error:
         who = f"process {distributed.get_rank()} of {distributed.get_world_size()}"
-        raise ProcessLost(f"{who} cannot go on: another one has ended, or cannot be reached") from error
+        why = str(error).strip().splitlines()[:1]
+        raise ProcessLost(
+            f"{who} cannot go on: another one has ended, or cannot be reached ({''.join(why)[:200]})"
+        ) from error

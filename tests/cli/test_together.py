@@ -130,7 +130,7 @@ def test_killed_and_resumed(torchrun, run, tmp_path, undisturbed):
     kill(workers_of(process)[1])
     output, _ = process.communicate(timeout=SOON)
     assert process.returncode != 0
-    assert "process 0 of 2 cannot go on: another one has ended" in output or "SIGTERM" in output
+    assert "[rank0]: Traceback" not in output
     shutil.copytree(folder, tmp_path / "alone")
 
     process = torchrun(2, "train", "--out", folder, "--resume")

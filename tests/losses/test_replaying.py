@@ -82,7 +82,7 @@ def test_what_is_wrong_is_still_told():
         loss(torch.randn(32, 16, device="cuda", requires_grad=True), labels).backward(create_graph=True)
 
 
-def test_not_in_a_graph_of_one_s_own_nor_on_another_stream(monkeypatch):
+def test_another_stream_and_a_graph_of_one_s_own(monkeypatch):
     loss, [*some] = RankingLoss(), batches(48)
     for batch in some:
         value_and_gradient(loss, *batch)
@@ -106,7 +106,29 @@ def test_not_in_a_graph_of_one_s_own_nor_on_another_stream(monkeypatch):
 def test_a_copy_begins_with_none():
     loss = RankingLoss()
     for batch in batches(16):
-        value_and_gradient(loss, *batch)
+        expected = value_and_gradient(loss, *batch)
     for again in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):  # by who made it
         assert not again._recordings._kept
-        value_and_gradient(again, *batch)
+        torch.testing.assert_close(value_and_gradient(again, *batch), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_scaled_loss_of_half_precision():
+    """As GradScaler scales it: neither infinite nor lost."""
+    loss = RankingLoss()
+    for embeddings, labels in batches(64, torch.float16):
+        own = embeddings.clone().requires_grad_()
+        (65536 * loss(own, labels)).backward()
+        whole = embeddings.float().requires_grad_()
+        loss(whole, labels).backward()
+        torch.testing.assert_close(own.grad.float() / 65536, whole.grad, rtol=1e-2, atol=1e-6)
+    assert not any(key[1] == torch.float16 for key in loss._recordings._kept)
+
+
+def test_without_gradients_nothing_is_recorded():
+    loss = RankingLoss()
+    for embeddings, labels in batches(64):
+        with torch.no_grad():
+            loss(embeddings.requires_grad_(), labels)
+        with torch.inference_mode():
+            loss(embeddings.detach(), labels)
+    assert not loss._recordings._kept

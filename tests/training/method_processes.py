@@ -10,8 +10,8 @@ import torch
 from torch import distributed, nn
 
 from rankshot.data import ImageSet
-from rankshot.losses import RankingLoss
-from rankshot.methods import METHODS
+from rankshot.losses import GatheredLoss, NCALoss, RankingLoss
+from rankshot.methods import METHODS, Episodic
 from rankshot.methods.method import method_class
 from rankshot.tensors import read_tensors
 from rankshot.training import Callback, TrainConfig, train
@@ -28,13 +28,14 @@ class Smooth(nn.Module):
         return ((embeddings @ embeddings.T).sigmoid() - same).square().mean()
 
 
-CASES = {name: {"method": name} for name in METHODS if method_class(name).shared}
+CASES = {name: {"method": name} for name in METHODS if method_class(name).in_parts}
 CASES["memory"]["tasks"] = 1
 CASES |= {
     "remembering": {"method": "nca", "memory": 40},
     "in micro-batches": {"method": "nca", "micro_batch": 3, "frozen": ("0.1", "1.1", "2.1", "3.1")},
     "averaged and clipped": {"method": "supcon", "average": 0.9, "clip": 0.1, "augment": ("crop", "jitter")},
-    "a loss of one's own": {"loss": Smooth()},
+    "a loss of one's own": {"loss": Smooth(), "learning_rate": 0.3},
+    "a gathered loss": {"loss": GatheredLoss(NCALoss())},
     "a sum": {"loss": RankingLoss(reduction="sum"), "learning_rate": 0.0004},
 }
 
@@ -48,6 +49,7 @@ def images(seed, classes):
 def trained(settings, folder):
     """The weights after three updates by plain gradient descent, which makes nothing large of what is small."""
     settings = dict(settings)
+    is_episodic = issubclass(method_class(settings.get("method", "nca")), Episodic)
     objects = {"loss": settings.pop("loss")} if "loss" in settings else {}
     config = TrainConfig.of(
         batch_classes=4,

@@ -9,7 +9,7 @@ import pytest
 import torch
 from training.method_processes import CASES, alone, images
 
-from rankshot.methods import METHODS
+from rankshot.methods import METHODS, Method
 from rankshot.methods.method import method_class
 from rankshot.tensors import read_tensors
 from rankshot.training.agreement import digest
@@ -43,7 +43,24 @@ def test_updates_are_those_of_one_process(case, shared):
 
 
 def test_who_cannot():
-    assert {name for name in METHODS if not method_class(name).shared} == {"maml", "meta-lstm"}
+    assert {name for name in METHODS if not method_class(name).in_parts} == {"maml", "meta-lstm"}
+
+
+def test_a_method_with_a_learn_of_its_own_has_to_say_so():
+    class Own(Method):
+        def learn(self, model, images, labels):
+            return model(images).sum(), None
+
+    class Says(Own):
+        in_parts = True
+
+        def learn(self, model, images, labels):
+            return self.embed(model, images).sum(), None
+
+    class AsBefore(Says):
+        pass
+
+    assert [Method.in_parts, Own.in_parts, Says.in_parts, AsBefore.in_parts] == [True, False, True, True]
 
 
 def test_a_digest_knows_images_labels_and_classes():

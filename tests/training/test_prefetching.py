@@ -28,10 +28,43 @@ def test_every_batch_has_its_images(images, device):
     prefetcher = Prefetcher(images.pixels(), drawn, torch.device(device), end=30)
     for number in (*range(8), 3, 20, *range(25, 30)):  # in order, and from anywhere
         for get in (prefetcher, prefetcher.now):
-            found = get(number)
+            indices, found = get(number)
+            assert torch.equal(indices, drawn(number))
             assert found.device.type == device
             assert torch.equal(found.cpu(), images.pixels()[drawn(number)])
-        assert len(prefetcher._coming) <= AHEAD
+    prefetcher.close()
+
+
+def test_it_looks_ahead_and_draws_every_batch_once(images):
+    asked = []
+
+    def draw(number):
+        asked.append(number)
+        return drawn(number)
+
+    prefetcher = Prefetcher(images.pixels(), draw, torch.device("cpu"), end=7)
+    prefetcher.now(0)
+    assert asked == [0]
+    for number in range(7):
+        prefetcher(number)
+        assert asked[1:] == list(range(min(number + AHEAD, 7)))
+    prefetcher.close()
+
+
+@pytest.mark.gpu
+def test_images_are_there_before_they_are_read():
+    """Large ones, while the GPU is busy."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device here")
+    pixels = torch.randint(256, (256, 3, 224, 224), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    prefetcher = Prefetcher(pixels, lambda number: torch.arange(128) + number, torch.device("cuda"), end=60)
+    busy, found = torch.rand(4096, 4096, device="cuda"), []
+    for number in range(60):
+        busy = (busy @ busy).clamp(0, 1)
+        _, images = prefetcher(number)
+        found.append(images.long().sum())
+        del images
+    assert [each.item() for each in found] == [pixels[number : number + 128].long().sum().item() for number in range(60)]
     prefetcher.close()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -12,20 +11,21 @@ import tyro
 
 from rankshot import report
 from rankshot.data.loading import own_source
-from rankshot.gathering import failing_together, is_first, is_shared
-from rankshot.models.folder_files import CONFIG
+from rankshot.files import digest_of
+from rankshot.gathering import check_same, failing_together, is_first, is_shared
+from rankshot.hardware import device_for
+from rankshot.models.folder_files import CONFIG, WEIGHTS
 from rankshot.models.pretrained import preprocess_in
 from rankshot.models.shipped import folder_of
-from rankshot.processes import first_of_machine_first
+from rankshot.processes import LONG_PATIENCE, check_gpus, first_of_machine_first
 from rankshot.terminal import say
 from rankshot.training import TrainConfig
+from rankshot.training.agreement import digest
 from rankshot.training.fitting import made_ready
 from rankshot.training.run_folder import is_run
 
 from .parsing import NO_DEFAULT, Files, parsed
 from .together import together
-
-PATIENCE = timedelta(minutes=30)  # with another process, which may be slower
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,15 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    with together(PATIENCE):
+    with together(LONG_PATIENCE):
         with failing_together(), first_of_machine_first():
             options = parsed(Options, arguments, "evaluate")
             runs = [folder_of(run) for run in options.runs]
             protocol = protocol_of(options, runs)
+            check_gpus(device_for("auto"))
+        if is_shared():
+            weights = {f"weights of {run}": digest_of(run / WEIGHTS) for run in runs}
+            check_same({**weights, "images": digest(protocol.images), "options": list(arguments)})
         columns = [report.measure_untrained(runs[0], protocol)] if options.untrained else []
         for folder, name in zip(runs, report.names_of(runs), strict=True):
             columns.append(report.measure(folder, protocol, name))

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +18,8 @@ from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.image_files import image_files
 from rankshot.gallery.rescuing import rescue
 from rankshot.gathering import failing_together, is_first, is_shared
+from rankshot.hardware import device_for
+from rankshot.processes import LONG_PATIENCE, check_gpus
 from rankshot.terminal import say, tallying
 
 from .gallery_upkeep import Duplicates, List, Rebuild
@@ -27,7 +28,6 @@ from .parsing import NO_DEFAULT, Device, Files, Where, parsed_one_of
 from .together import together
 
 AT_ONCE = 1024
-PATIENCE = timedelta(minutes=30)  # with another process, which may embed more slowly
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Add:
     """Of all these images, as NAME=VALUE each."""
 
     def run(self) -> int:
-        with together(PATIENCE):
+        with together(LONG_PATIENCE):
             if is_first():
                 return self._add()
             with failing_together():
@@ -56,12 +56,14 @@ class Add:
             return 0
 
     def _add(self) -> int:
-        notes = metadata_of(self.metadata) or None
         added = changed = known = unknown = failed = 0
         with ExitStack() as stack:
             with failing_together():
                 if not self.images:
                     raise ValueError("give images, or folders of them")
+                notes = metadata_of(self.metadata) or None
+                if self.device != "cpu":
+                    check_gpus(device_for(self.device))
                 gallery = stack.enter_context(opened(self.gallery, self.model, self.device))
                 if is_shared():
                     gallery.embedder  # noqa: B018  # where it cannot be loaded, nobody waits for it

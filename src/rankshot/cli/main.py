@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = ended(0)
             if not code and not is_one_of_several():
                 raise
-            code = code or int(asked.code or 0)
+            code = code or (asked.code if isinstance(asked.code, int) else int(bool(asked.code)))
         if arguments is None and is_one_of_several():
             os._exit(code)  # see `processes.joined`
         return code

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from datetime import timedelta
 
 from rankshot.gathering import ToldByFirst, is_first
 from rankshot.processes import PATIENCE, joined
 
+A_MOMENT = 1.0  # for the first process to tell why, before torchrun sees that one has ended
+
 
 @contextmanager
-def together(patience: timedelta = PATIENCE) -> Iterator[None]:
+def together(patience: float = PATIENCE) -> Iterator[None]:
     """For the whole of a command."""
     with joined(patience):
         if is_first():
@@ -26,4 +28,5 @@ def together(patience: timedelta = PATIENCE) -> Iterator[None]:
             try:
                 yield
             except ToldByFirst:
+                time.sleep(A_MOMENT)
                 raise SystemExit(1) from None

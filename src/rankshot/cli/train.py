@@ -53,8 +53,9 @@ def with_batches_of_first(asked: Asked) -> TrainConfig:
     """Where batches are as large as memory allows, all processes have those of the first."""
     batch = asked.config.batch
     classes, size = told_by_first([batch.classes, batch.size])
-    is_typed = {"batch_classes", "batch_size"} & {*asked.given}
-    return asked.config if is_typed else asked.config.changed(batch_classes=classes, batch_size=size)
+    if "batch_size" in asked.given:
+        return asked.config
+    return asked.config.changed(batch_size=size, **({} if "batch_classes" in asked.given else {"batch_classes": classes}))
 
 
 def asked_by(arguments: Sequence[str]) -> Asked:

@@ -28,10 +28,22 @@ def helped_by_others(gallery: Gallery) -> Iterator[Embed | None]:
     told_by_first([str(embedder.folder), embedder.fingerprint])
     with failing_together():
         pass  # the others are loading it
+    are_waiting = True  # for files, or for the end
+
+    def embed(paths: Sequence[str | Path]) -> list[Embedded]:
+        nonlocal are_waiting
+        are_waiting = False
+        found = _embedded(embedder, told_by_first([str(path) for path in paths]))
+        are_waiting = True
+        return [found]
+
     try:
-        yield lambda paths: [_embedded(embedder, told_by_first([str(path) for path in paths]))]
-    finally:
-        told_by_first(None)
+        yield embed
+    except Exception:
+        if are_waiting:
+            told_by_first(None)
+        raise
+    told_by_first(None)
 
 
 def help_first(device: str) -> None:
@@ -49,7 +61,8 @@ def _embedded(embedder: Embedder, paths: list[str]) -> Embedded:
     """All of them, on every process."""
     cuts = np.linspace(0, len(paths), world_size() + 1).round().astype(int).tolist()
     first = cuts[rank()]
-    parts = list(embedder.each([Path(path) for path in paths[first : cuts[rank() + 1]]]))
+    with failing_together():
+        parts = list(embedder.each([Path(path) for path in paths[first : cuts[rank() + 1]]]))
     vectors = np.concatenate([np.zeros((0, embedder.dimensions), np.float32), *(part.vectors for part in parts)])
     places = [first + place for part in parts for place in part.places]
     found = told_by_all([places, [failure for part in parts for failure in part.failures]])

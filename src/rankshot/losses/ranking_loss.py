@@ -22,7 +22,7 @@ from .batch_loss import BatchLoss
 from .checks import References
 from .chunked import Plan, rank
 from .registry import PRESETS, RECIPE, register
-from .replaying import Recording, Recordings, Replayed, refuse_second_derivative
+from .replaying import MOST_IMAGES, Recording, Recordings, Replayed, refuse_second_derivative
 
 # The best settings that are known of each framework, chosen on the validation classes of five data sets
 # (docs/experiments.md), and those of the paper, whose negative update has alpha 1.
@@ -191,7 +191,8 @@ class RankingLoss(BatchLoss):
 
     def _recording(self, embeddings: Tensor, labels: Tensor) -> Recording | None:
         """Where the whole of it is a few kernels."""
-        if not embeddings.is_cuda or self.reduction != "mean" or embeddings.dtype == torch.float64:
+        # Not of float16: its gradient would vanish before a scaled loss could keep it.
+        if not embeddings.is_cuda or self.reduction != "mean" or embeddings.dtype not in (torch.float32, torch.bfloat16):
             return None
         if not fits(embeddings.new_empty(0, dtype=torch.float32), self.rankings, len(embeddings)):
             return None
@@ -226,12 +227,15 @@ class RankingLoss(BatchLoss):
             counts = side_counts(labels, item_labels, query_ids, item_ids)
         rankable = (counts.relevant > 0) & (counts.irrelevant > 0)
         others = None if references is None else references.embeddings
+        bound = self._look(counts.relevant, rankable, embeddings, others) if may_look(labels) else len(items)
+        if len(items) <= MOST_IMAGES and fits(queries, self.rankings, len(items)):
+            bound = len(items)  # as where it is replayed: the same sums in the same order
         plan = Plan(
             labels=labels,
             item_labels=item_labels,
             ids=ids,
             counts=counts,
-            bound=self._look(counts.relevant, rankable, embeddings, others) if may_look(labels) else len(items),
+            bound=bound,
             rankings=tuple(self.rankings),
             memory_budget=self.memory_budget or (128 * 2**20 if queries.device.type == "cpu" else 2**30),
         )

@@ -32,8 +32,9 @@ class Recording:
     def __init__(self, compute: Compute, embeddings: Tensor, labels: Tensor) -> None:
         self.embeddings, self.labels = embeddings.detach().clone().requires_grad_(), labels.clone()
         self.graph, self.turn = torch.cuda.CUDAGraph(), threading.Lock()
+        stream = torch.cuda.Stream(embeddings.device)  # type: ignore[no-untyped-call]  # torch's own is of one device for ever
         # Other threads, such as those that load images, may go on using the GPU meanwhile.
-        with torch.cuda.graph(self.graph, capture_error_mode="thread_local"), torch.enable_grad():
+        with torch.cuda.graph(self.graph, stream=stream, capture_error_mode="thread_local"), torch.enable_grad():
             value, self.seen = compute(self.embeddings, self.labels)
             (self.gradient,) = torch.autograd.grad(value, self.embeddings)
             self.value = value.detach()
@@ -44,7 +45,8 @@ class Recording:
         with self.turn:
             self.embeddings.copy_(embeddings)
             self.labels.copy_(labels)
-            self.graph.replay()
+            with torch.cuda.device(self.labels.device):
+                self.graph.replay()
             return self.value.clone(), self.gradient.clone(), self.seen.tolist()
 
 
@@ -63,10 +65,12 @@ class Recordings:
 
     def get(self, compute: Compute, embeddings: Tensor, labels: Tensor) -> Recording | None:
         """The recording for such a batch; None: it is to be computed as usual."""
-        if not embeddings.is_cuda or len(embeddings) > MOST_IMAGES or not embeddings.requires_grad:
+        if len(embeddings) > MOST_IMAGES or not embeddings.requires_grad or not torch.is_grad_enabled():
             return None
-        if torch.cuda.is_current_stream_capturing():
-            return None
+        with torch.cuda.device(embeddings.device):
+            return None if torch.cuda.is_current_stream_capturing() else self._get(compute, embeddings, labels)
+
+    def _get(self, compute: Compute, embeddings: Tensor, labels: Tensor) -> Recording | None:
         stream = torch.cuda.current_stream(embeddings.device).cuda_stream
         key = (embeddings.shape, embeddings.dtype, embeddings.device, stream)
         if key in self._kept:

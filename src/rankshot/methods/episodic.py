@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +25,8 @@ class Episodic(Method):
         shot: labelled images a class of a training episode; the others of a class are to be classified.
         tasks: episodes in a batch.
     """
+
+    in_parts: ClassVar[bool] = True
 
     def __init__(self, context: Context, *, shot: int = 1, tasks: int = 1) -> None:
         super().__init__(context)

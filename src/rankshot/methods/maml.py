@@ -124,7 +124,6 @@ class MAML(Episodic):
     """
 
     mixed: ClassVar[bool] = False
-    shared: ClassVar[bool] = False
 
     def __init__(
         self,

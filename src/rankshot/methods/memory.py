@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -107,6 +107,8 @@ class WithMemory(Episodic):
         margin: between right and wrong.
         shared: one memory for all episodes of a batch, instead of one each.
     """
+
+    in_parts: ClassVar[bool] = True
 
     def __init__(
         self, context: Context, *, tasks: int = 4, slots: int = 256, margin: float = 0.1, shared: bool = True

@@ -177,7 +177,6 @@ class MetaLSTM(Episodic):
     """
 
     mixed: ClassVar[bool] = False
-    shared: ClassVar[bool] = False
 
     def __init__(self, context: Context, *, shot: int = 1, steps: int = 12) -> None:
         super().__init__(context, shot=shot)

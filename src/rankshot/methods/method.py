@@ -62,12 +62,18 @@ class Method(nn.Module):
     presets        name of a data set -> the settings of the method's paper there
 
     mixed          whether its network may compute in bfloat16
-    shared         whether several processes can share a batch: if all it needs of the images is what `embed` gives
+    in_parts       whether several processes can share a batch: all that `learn` needs of the images is what `embed` gives.
+                   A class that overrides `learn` has to say so.
     """
 
     mixed: ClassVar[bool] = True
-    shared: ClassVar[bool] = True
+    in_parts: ClassVar[bool] = True
     loss: Callable[[Tensor, Tensor], Tensor]  # embeddings (B, D), labels (B,) -> ()
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "learn" in cls.__dict__ and "in_parts" not in cls.__dict__:
+            cls.in_parts = False
 
     def __init__(self, context: Context) -> None:
         super().__init__()
@@ -127,6 +133,8 @@ class Method(nn.Module):
 class LossMethod(Method):
     """A system that is a loss on the embeddings of a batch, and nothing else."""
 
+    in_parts: ClassVar[bool] = True
+
     def __init__(self, context: Context, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__(context)
         self.loss = loss
@@ -138,10 +146,9 @@ class LossMethod(Method):
     def loss_of(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """Of a batch that is embedded already. Of several processes each has a part of the embeddings, and all labels."""
         if is_shared() and self.ids is not None:
-            base = self.loss.loss if isinstance(self.loss, CrossBatchMemory) else self.loss
-            if isinstance(base, BatchLoss) and base.reduction == "mean":  # each process ranks for its own images
-                ids = part_of(self.ids) if isinstance(self.loss, CrossBatchMemory) else None
-                shared: Tensor = GatheredLoss(self.loss)(embeddings, part_of(labels), ids=ids)  # type: ignore[arg-type]
+            if (gathered := gathered_loss(self.loss)) is not None:  # each process ranks for its own images
+                ids = None if gathered.memory is None else part_of(self.ids)
+                shared: Tensor = gathered(embeddings, part_of(labels), ids=ids)
                 return shared
             embeddings = whole_of(computable(embeddings), len(labels))
         if isinstance(self.loss, CrossBatchMemory):
@@ -155,6 +162,14 @@ class LossMethod(Method):
             self.loss = CrossBatchMemory(self.loss, self.context.embedding_dim, images)  # type: ignore[arg-type]  # it checks
         except TypeError as error:
             raise ValueError(f"memory: {error}") from None
+
+
+def gathered_loss(loss: Any) -> GatheredLoss | None:
+    """The loss over all processes, of which each has some of the queries; None: every process computes all of it."""
+    base = loss.loss if isinstance(loss, CrossBatchMemory) else loss
+    if isinstance(loss, GatheredLoss):
+        return loss
+    return GatheredLoss(loss) if isinstance(base, BatchLoss) and base.reduction == "mean" else None
 
 
 def make_method(choice: Choice, context: Context) -> Method:

@@ -77,9 +77,14 @@ KINDS: dict[type, type] = {
 
 @contextmanager
 def gathering_batch_norm(network: nn.Module) -> Iterator[None]:
-    """`gather_batch_norm` while this lasts; then the network is as it was."""
+    """`gather_batch_norm` while this lasts; then the network is as it was. Batch norm of another kind is refused."""
+    for name, layer in network.named_modules():
+        if isinstance(layer, _BatchNorm) and layer.training and type(layer) not in (*KINDS, *KINDS.values()):
+            what = f"{type(layer).__name__} ({name})"
+            raise ValueError(f"batch norm of the kind {what} cannot see the images of all processes: freeze it")
     before = [(layer, type(layer)) for layer in network.modules() if type(layer) in KINDS]
-    gather_batch_norm(network)
+    for layer, kind in before:
+        layer.__class__ = KINDS[kind]
     try:
         yield
     finally:

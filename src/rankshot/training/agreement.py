@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from rankshot.data import ImageSet
-from rankshot.gathering import failing_together, is_shared, told_by_all
+from rankshot.gathering import check_same, is_shared
 from rankshot.version import __version__
 
+from .assembly import where_to_train
 from .config import TrainConfig
 
 MAY_DIFFER = ("data", "root", "device", "images_on", "logger")  # of one machine; the images themselves are compared
@@ -20,26 +21,21 @@ HASHED = 2**26  # bytes of images
 
 
 def check_alike(config: TrainConfig, train: ImageSet, held_out: ImageSet | None) -> None:
-    """The same settings, images and versions on all processes."""
+    """The same settings, images, kind of device and versions on all processes."""
     if not is_shared():
         return
-    settings = {name: value for name, value in config.flat().items() if name not in MAY_DIFFER}
-    here = {
-        **json.loads(json.dumps(settings, default=str)),
-        "training images": digest(train),
-        "validation images": None if held_out is None else digest(held_out),
-        "rankshot": __version__,
-        "torch": torch.__version__,
-    }
-    first, *others = told_by_all(here)
-    with failing_together():
-        for who, theirs in enumerate(others, start=1):
-            for name in {**first, **theirs}:
-                if first.get(name) != theirs.get(name):
-                    raise ValueError(
-                        f"processes must be given the same: {name} is {first.get(name)!r} in process 0 and "
-                        f"{theirs.get(name)!r} in process {who}"
-                    )
+    device, precision = where_to_train(config)
+    check_same(
+        {
+            **{name: value for name, value in config.flat().items() if name not in MAY_DIFFER},
+            "training images": digest(train),
+            "validation images": None if held_out is None else digest(held_out),
+            "device": device.type,
+            "precision": str(precision),
+            "rankshot": __version__,
+            "torch": torch.__version__,
+        }
+    )
 
 
 def digest(images: ImageSet) -> str:

@@ -100,8 +100,7 @@ def train(
         with failing_together():
             loggers = loggers_for(config.run.loggers)
             setup = set_up(config, folder, objects, resume=resume)
-        if setup.prefetcher is not None:
-            stack.callback(setup.prefetcher.close)
+        stack.callback(setup.close)
         check_alike(config, setup.images.train, setup.images.held_out)
         if is_shared() and not config.batch.micro_batch:
             stack.enter_context(gathering_batch_norm(setup.model))
@@ -208,7 +207,7 @@ class Loop:
             config.batch.micro_batch,
         )
         on_gpu = setup.labels.device.type == "cuda"
-        # Recorded with the first batch of all, wherever it goes on from: every process has the same graph.
+        # Recorded with the first batch of all, wherever it goes on from: a run that is resumed has the same graph.
         # Micro-batches draw their random numbers twice, which a graph cannot; nor does it wait for other processes.
         graphed = on_gpu and config.run.cuda_graph and not config.batch.micro_batch and not is_shared()
         step = GraphedStep(eager, setup.tensors, setup.batch(0, ahead=False)) if graphed else eager
@@ -307,6 +306,7 @@ class Loop:
         with self.clock.paused():
             weights = self.setup.averaged_weights(update)
             results, score = self.setup.validator.measure(weights)
+            score = told_by_first(score)  # which may differ in its last digit, and decides when to stop
             means, is_best = fewshot.summary(results), score > self.status.best
             if is_best:
                 self.files.save_model(weights or self.setup.model.state_dict(), update, means)

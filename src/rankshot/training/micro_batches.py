@@ -69,10 +69,10 @@ def backward_in_micro_batches(
     return value.detach(), embeddings.detach()
 
 
-def statistics_of(network: object) -> dict[str, Tensor]:
-    """The running averages of all batch norm within."""
+def statistics_of(network: object, *, learning: bool = False) -> dict[str, Tensor]:
+    """The running averages of all batch norm within; with `learning` of those alone that follow the batches."""
     layers = network.named_modules() if isinstance(network, nn.Module) else ()
-    norms = ((name, layer) for name, layer in layers if isinstance(layer, _BatchNorm))
+    norms = ((name, layer) for name, layer in layers if isinstance(layer, _BatchNorm) and (layer.training or not learning))
     return {f"{name}.{kind}": buffer for name, norm in norms for kind, buffer in norm.named_buffers(recurse=False)}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -14,7 +13,7 @@ from rankshot.data.augmentation import random_numbers
 from rankshot.gathering import part_of, world_size
 from rankshot.methods import Method
 from rankshot.methods.method import Sampler
-from rankshot.processes import processes_here
+from rankshot.processes import check_gpus
 from rankshot.vectors import NotFinite
 
 from . import run_folder
@@ -55,11 +54,19 @@ class Setup:
 
     def batch(self, update: int, *, ahead: bool = True) -> Batch:
         """What an update learns from; with `ahead` the images of the next ones are on their way too."""
-        indices = self.sampler.draw(update).to(self.labels.device, non_blocking=True)
-        noise = random_numbers(self.config.data.augment, self.labels[indices], self.config.run.seed, update)
         if self.prefetcher is None:
-            return Batch(indices, noise)
-        return Batch(indices, noise, self.prefetcher(update) if ahead else self.prefetcher.now(update))
+            indices, images = self.sampler.draw(update), None
+        else:
+            indices, images = self.prefetcher(update) if ahead else self.prefetcher.now(update)
+        indices = indices.to(self.labels.device, non_blocking=True)
+        noise = random_numbers(self.config.data.augment, self.labels[indices], self.config.run.seed, update)
+        return Batch(indices, noise, images)
+
+    def close(self) -> None:
+        """Let go of what a run has made around the objects that it was given."""
+        self.method.compiled = self.method.ids = None
+        if self.prefetcher is not None:
+            self.prefetcher.close()
 
     def averaged_weights(self, update: int) -> dict[str, Tensor] | None:
         """What is validated and saved in place of the network's own weights; None: those."""
@@ -84,15 +91,13 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     method.precision = precision
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
-    if config.run.compiled:
-        method.compiled = torch.compile(lambda images: model(images))
+    method.compiled = torch.compile(lambda images: model(images)) if config.run.compiled else None
     lie_on = where_images_lie(config, device, images)
     labels = torch.from_numpy(images.train.labels)
     sampler = _sampler(method, labels, config)  # which draws on the CPU, wherever the images are
     prefetcher = None
     if lie_on != device or config.run.images_on == "cpu":
-        draw = partial(_drawn_part, sampler)
-        prefetcher = Prefetcher(images.train.pixels(), draw, device, config.run.updates)
+        prefetcher = Prefetcher(images.train.pixels(), sampler.draw, device, config.run.updates)
     held_out = None if images.held_out is None else images.held_out.pixels().to(lie_on)
     optimiser = make_optimiser(config.optimiser, model, method, config.first_learning_rate, device)
     average = Average(model, config.optimiser.average) if config.optimiser.average else None
@@ -119,10 +124,8 @@ def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.devi
     if processes > config.batch.size:
         few = f"batch_size is {config.batch.size}, and there are {processes} processes"
         raise ValueError(f"{few}: each of them needs an image at least")
-    gpus, here = torch.cuda.device_count(), processes_here()
-    if device.type == "cuda" and here > gpus:
-        raise ValueError(f"there are {here} processes on this machine and {gpus} GPUs: start one for each, or --device cpu")
-    if processes > 1 and not method.shared:
+    check_gpus(device)
+    if processes > 1 and not method.in_parts:
         raise ValueError(f"{config.method.name} does not learn from embeddings alone: it is trained by a single process")
 
 
@@ -131,7 +134,7 @@ def _check_can_be_compiled(config: TrainConfig, method: Method) -> None:
         return
     if config.network.architecture.name == "conv4" and not config.network.architecture.is_object:
         raise ValueError("conv4 has fast kernels of its own, and torch.compile gains nothing there: leave out --compile")
-    if not method.shared:  # it computes the network as a function of other weights
+    if not method.in_parts:  # it computes the network as a function of other weights
         raise ValueError(f"{config.method.name} does not learn from embeddings alone, and cannot be compiled")
     if world_size() > 1:
         raise ValueError("compile is for a single process: batch norm over several waits for the others within the network")
@@ -159,10 +162,6 @@ def _sampler(method: Method, labels: Tensor, config: TrainConfig) -> Sampler:
     except ValueError as error:
         asked = f"(batch_classes is {config.batch.classes}, batch_size {config.batch.size})"
         raise ValueError(f"{error} {asked}") from None
-
-
-def _drawn_part(sampler: Sampler, number: int) -> Tensor:
-    return part_of(sampler.draw(number))
 
 
 def try_one_batch(setup: Setup) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import augmented
-from rankshot.gathering import average_, is_shared, part_of
+from rankshot.gathering import any_of, average_, is_shared, part_of
 from rankshot.methods import LossMethod, Method
 
 from .micro_batches import backward_in_micro_batches, statistics_of
@@ -86,16 +86,24 @@ class Step:
         pixels = augmented(images.float() / 255, self.augment, part_of(noise))
         loss, embeddings = self._backward(pixels, indices)
         if is_shared():
-            learned = (*self.model.parameters(), *self.method.parameters())
-            average_([weight.grad for weight in learned if weight.grad is not None])
-            if self.micro_batch:  # each process has normalised others by themselves
-                average_([values for values in statistics_of(self.model).values() if values.is_floating_point()])
+            self._average_over_processes()
         if self.clip is not None:
             nn.utils.clip_grad_norm_([*self.model.parameters(), *self.method.parameters()], self.clip)
         self.optimiser.step()
         if self.average is not None:
             self.average.update()
         return loss.detach(), None if embeddings is None else embeddings.detach()
+
+    def _average_over_processes(self) -> None:
+        """The gradients; and where micro-batches were normalised by themselves, what batch norm has learned of them."""
+        learned = [*self.model.parameters(), *self.method.parameters()]
+        # A network that leaves out layers at random has other gradients in every process.
+        for weight, has_one in zip(learned, any_of(*(weight.grad is not None for weight in learned)), strict=True):
+            if has_one and weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
+        average_([weight.grad for weight in learned if weight.grad is not None])
+        if self.micro_batch:
+            average_([values for values in statistics_of(self.model, learning=True).values() if values.is_floating_point()])
 
     def _backward(self, pixels: Tensor, indices: Tensor) -> tuple[Tensor, Tensor | None]:
         labels = self.labels[indices]
