@@ -158,10 +158,6 @@ def measured(network: Network, split: str, episodes: int) -> dict[str, dict[str,
     model = BothViews(network.trunk).eval()
     found_again = fewshot.Retrieval(min(20, len(images.classes)))
     tasks: list[fewshot.Task] = [fewshot.Classification(5, 1), fewshot.Classification(5, 5), found_again]
-        fewshot.Classification(5, 1),
-        fewshot.Classification(5, 5),
-        fewshot.Retrieval(min(20, len(images.classes))),
-    ]
     found = {}
     for rule in RULES:
         results = fewshot.evaluate(model, images, tasks if rule == "ap" else tasks[:2], episodes, 0, rule=rule)

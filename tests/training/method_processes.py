@@ -53,7 +53,7 @@ def trained(settings, folder):
     objects = {"loss": settings.pop("loss")} if "loss" in settings else {}
     config = TrainConfig.of(
         batch_classes=4,
-        batch_size=24,
+        batch_size=24 if is_episodic else 25,
         filters=8,
         updates=3,
         validate_every=3,
