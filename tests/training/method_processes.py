@@ -1,5 +1,6 @@
 """One of several processes: `python method_processes.py RANK WORLD FILE TO`. Trains by every method, in a few updates."""
 
+import json
 import os
 import sys
 import tempfile
@@ -10,9 +11,12 @@ import torch
 from torch import distributed, nn
 
 from rankshot.data import ImageSet
+from rankshot.fewshot import Classification, Retrieval, evaluate
 from rankshot.losses import GatheredLoss, NCALoss, RankingLoss
-from rankshot.methods import METHODS, Episodic
+from rankshot.methods import METHODS, Context, Episodic, make_method
 from rankshot.methods.method import method_class
+from rankshot.models.network import build
+from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
 from rankshot.training import Callback, TrainConfig, train
 from rankshot.training.run_folder import STATE
@@ -63,10 +67,32 @@ def trained(settings, folder):
     train(config, folder, train_set=images(0, 6), val_set=images(1, 5), progress=Callback(), **objects)
 
 
+def evaluated(together):
+    """By name: the values of all episodes, of every way to evaluate. Two episodes are fewer than processes, of three."""
+    torch.manual_seed(0)
+    tasks, found = [Classification(3, 1, 4), Retrieval(3, 4)], {}
+    random = np.random.default_rng(0)  # images that are told apart by more than rounding
+    kinds, noise = random.integers(0, 200, (5, 1, 16, 16)), random.integers(0, 56, (40, 1, 16, 16))
+    held_out = ImageSet((kinds.repeat(8, 0) + noise).astype(np.uint8), np.arange(40) // 8, tuple("abcde"))
+    network, other = (build({"name": "conv4", "in_channels": 1, "filters": 8}, Preprocess(1, 16, 16)) for _ in range(2))
+    answerer = make_method(METHODS.choose("maml"), Context(other.embedding_dim, 6, 3, 24)).network(other)
+    for name, model, some, options in (
+        ("running", network, tasks, {}),
+        ("batch", network, tasks, {"batch_norm": "batch"}),
+        ("by a rule", network, tasks[:1], {"rule": "logistic"}),
+        ("few", network, tasks, {"episodes": 2}),
+        ("an answerer", answerer, tasks[:1], {}),
+    ):
+        results = evaluate(model.eval(), held_out, some, **{"episodes": 7, **options}, together=together)
+        found[name] = [result.values.tolist() for result in results]
+    return found
+
+
 def main(rank, world, meeting, to):
     distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=world)
     for number, settings in enumerate(CASES.values()):
         trained(settings, Path(to) / str(number))
+    (Path(to) / f"evaluated-{rank}.json").write_text(json.dumps(evaluated(together=True)))
     os._exit(0)  # see `processes.joined`
 
 

@@ -1,5 +1,6 @@
 """Several processes train one run, by every method that can: the updates are those of one process."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from training.method_processes import CASES, alone, images
+from training.method_processes import CASES, alone, evaluated, images
 
 from rankshot.methods import METHODS, Method
 from rankshot.methods.method import method_class
@@ -40,6 +41,16 @@ def test_updates_are_those_of_one_process(case, shared):
         if tensor.is_floating_point():
             torch.testing.assert_close(tensor, expected[name], rtol=1e-3, atol=2e-5, msg=f"{case}: {name}")
     assert [line["update"] for line in read_metrics(folder)] == [3, 3]
+
+
+def test_evaluations_are_those_of_one_process(shared):
+    expected = evaluated(together=False)
+    for rank in range(2):
+        found = json.loads((shared[0].parent / f"evaluated-{rank}.json").read_text())
+        assert found.keys() == expected.keys()
+        for name, values in found.items():
+            for one, other in zip(values, expected[name], strict=True):
+                assert one == pytest.approx(other, abs=1e-6), name
 
 
 def test_who_cannot():
