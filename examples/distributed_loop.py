@@ -1,7 +1,8 @@
 """One batch over several processes: torchrun --nproc-per-node 2 examples/distributed_loop.py
 
 Every process embeds its share of each batch, and its images rank those of all. The updates are those of a single process
-with the whole batch (python examples/distributed_loop.py), but for the last digits. The images are scikit-learn's digits.
+with the whole batch (python examples/distributed_loop.py), up to rounding, which grows over updates: a ranking loss has
+gradients with jumps. The images are scikit-learn's digits.
 """
 
 import os

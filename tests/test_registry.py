@@ -8,7 +8,7 @@ import pytest
 
 from rankshot import data, gallery, losses, methods, models, ranking
 from rankshot.preprocess import Preprocess
-from rankshot.registry import REGISTRIES, Choice, Registry
+from rankshot.registry import REGISTRIES, Choice, Registry, load_files
 
 CELL = """
 @registry.register("mine")
@@ -151,3 +151,14 @@ def test_settings_of_several_values(registry):
 
             @registry.register("listed")
             def listed(widths: hint = None): ...
+
+
+def test_a_file_of_one_s_own_is_a_module_that_can_be_found(tmp_path):
+    """As torch.compile looks for the module of a function."""
+    file = tmp_path / "own.py"
+    code = "@losses.register('own-to-find')\ndef own(embeddings, labels):\n    return SCALE\n"
+    file.write_text(f"from rankshot import losses\nSCALE = 2\n\n{code}")
+    load_files([file])
+    made = losses.registry.LOSSES["own-to-find"].make
+    assert vars(sys.modules[made.__module__]) is made.__globals__
+    assert not list(tmp_path.glob("__pycache__"))

@@ -74,7 +74,7 @@ def embedding_on_paper() -> str:
         [name, f"{rate:,.0f}", *(f"{_figure(count / rate / 3600)} {unit} hours" for count in IMAGES)]
         for name, (rate, unit) in rates.items()
     ]
-    note = f"Conv4 on one GPU takes what {_figure(conv4 / decoding)} cores decode."
+    note = f"To keep one GPU with Conv4 busy at this rate, {_figure(conv4 / decoding)} cores would have to decode."
     return f"{table(['', 'images a second', *(_power(count) for count in IMAGES)], rows)}\n\n{note}"
 
 
@@ -97,10 +97,13 @@ def searching_on_paper() -> str:
     vectors, rate = r["config"]["vectors"], r["adding"]["vectors_a_second"]["last_quarter"]
     each, taken = r["searching"]["eventual_ms"]["p50"], r["server_memory_bytes"]["peak"]
     rows = [
-        ["servers that hold as many as the rehearsed one", *(f"{count / vectors:,.0f}" for count in IMAGES)],
+        ["servers of a million vectors each", *(f"{count / vectors:,.0f}" for count in IMAGES)],
         ["their memory together, at the rehearsal's peak", *(_size(taken * count / vectors) for count in IMAGES)],
-        ["seconds of one exact query, by one such server", *(_figure(each / 1000 * count / vectors) for count in IMAGES)],
-        ["hours to add all of it, to one such server", *(_figure(count / rate / 3600) for count in IMAGES)],
+        [
+            "seconds of an exact query on one server, from its p50 without waiting",
+            *(_figure(each / 1000 * count / vectors) for count in IMAGES),
+        ],
+        ["hours to add all of it to a single server", *(_figure(count / rate / 3600) for count in IMAGES)],
     ]
     return table(["64 dimensions, exact", *(_power(count) for count in IMAGES)], rows)
 

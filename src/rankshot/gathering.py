@@ -161,10 +161,12 @@ def failing_together() -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as raised:
-        if not is_shared() or getattr(raised, "code", 1) in (0, None):  # alone; or all have printed the help
+        has_helped = isinstance(raised, SystemExit) and not raised.code  # all have been asked for help
+        if not is_shared() or has_helped:
             raise
         error = raised
-    failures = told_by_all(None if error is None else str(error) or type(error).__name__)
+    why = "its options cannot be read" if isinstance(error, SystemExit) else str(error) or type(error).__name__
+    failures = told_by_all(None if error is None else why)
     if all(failure is None for failure in failures):
         return
     if not is_first():

@@ -16,11 +16,13 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from .gathering import hearing_of_losses, is_shared, rank, world_size
+from .limits import real
 
 PATIENCE = 60.0  # seconds, with a process that does not answer
 LONG_PATIENCE = 1800.0  # where one may be much slower than another
 TOLD_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 _steps = count()
+_parent: int | None = None  # torchrun's process, of one that it has started
 _store: Any = None  # of torch.distributed, by which the processes have found one another
 
 
@@ -46,6 +48,31 @@ def check_gpus(device: torch.device) -> None:
         raise ValueError(f"there are {here} processes on this machine and {gpus} GPUs: start one for each, or --device cpu")
 
 
+def is_orphan() -> bool:
+    """Whether torchrun itself has ended, so that nobody would end this process."""
+    return _parent is not None and os.getppid() != _parent
+
+
+def _is_one_of_several() -> bool:
+    """Whether torchrun has started this process; RANKSHOT_ALONE=1 is for a command within such a process."""
+    if os.environ.get("RANKSHOT_ALONE") or "RANK" not in os.environ:
+        return False
+    missing = [name for name in TOLD_BY_TORCHRUN if name not in os.environ]
+    if missing and os.environ.get("WORLD_SIZE", "1") != "1":
+        several = f"WORLD_SIZE is {os.environ['WORLD_SIZE']}, but {', '.join(missing)} is not set"
+        raise ValueError(f"{several}: start it by torchrun, which sets them all, or alone with RANKSHOT_ALONE=1")
+    return not missing
+
+
+def _patience() -> float | None:
+    """What RANKSHOT_PATIENCE says."""
+    given = os.environ.get("RANKSHOT_PATIENCE")
+    try:
+        return real("RANKSHOT_PATIENCE", float(given), 1, 1e6) if given else None
+    except ValueError:
+        raise ValueError(f"RANKSHOT_PATIENCE must be seconds, from 1 to 1,000,000, got {given!r}") from None
+
+
 @contextmanager
 def joined(patience: float = PATIENCE) -> Iterator[None]:
     """From here on the processes of one torchrun know one another. Of a process by itself nothing changes.
@@ -53,18 +80,17 @@ def joined(patience: float = PATIENCE) -> Iterator[None]:
     patience   with one that lives but does not answer, in seconds, unless RANKSHOT_PATIENCE tells; that one has ended is
                seen at once
     """
-    global _store
-    is_told = all(name in os.environ for name in TOLD_BY_TORCHRUN) and not os.environ.get("RANKSHOT_ALONE")
-    if not is_told or distributed.is_initialized():
+    global _store, _parent
+    if not _is_one_of_several() or distributed.is_initialized():
         yield
         return
     here, gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
     if here < gpus:
         torch.cuda.set_device(here)
+    limit = timedelta(seconds=_patience() or patience)
     # Small messages take the way from CPU to CPU, also where the work is on GPUs.
     backend = "cpu:gloo,cuda:nccl" if gpus and distributed.is_nccl_available() else "gloo"
     try:
-        limit = timedelta(seconds=float(os.environ.get("RANKSHOT_PATIENCE") or patience))
         store, number, world = next(rendezvous("env://", timeout=min(limit, timedelta(seconds=PATIENCE))))
         # After a restart the store may still hold what the processes before have told one another.
         store = PrefixStore(f"rankshot/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
@@ -73,7 +99,7 @@ def joined(patience: float = PATIENCE) -> Iterator[None]:
         where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
         how = "where this is a command within a process of torchrun, set RANKSHOT_ALONE=1"
         raise ConnectionError(f"process {os.environ['RANK']} finds no other at {where}: {error}. {how}") from None
-    _store = store
+    _store, _parent = store, os.getppid()
     # The group lasts as long as the process, which should end by `os._exit`: gloo aborts now and then when a group is
     # destroyed while the other side is leaving too.
     yield

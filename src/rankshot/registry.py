@@ -8,9 +8,10 @@ section `Args:` of its docstring.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import inspect
+import os
 import re
-import runpy
 import sys
 import traceback
 import types
@@ -319,7 +320,7 @@ def load_files(files: Iterable[str | Path]) -> None:
         beside, before = str(file.resolve().parent), _own_parts()
         sys.path.insert(0, beside)  # as when a file is run by Python itself
         try:
-            names = runpy.run_path(str(file))
+            names = vars(_run(file))
         except SystemExit as ended:
             raise ValueError(
                 f"{file} ends Python (exit code {ended.code}): what it does when it is run goes below "
@@ -339,6 +340,15 @@ def load_files(files: Iterable[str | Path]) -> None:
             )
 
 
+def _run(file: Path) -> types.ModuleType:
+    """As a module that can be found by its name, which torch.compile asks for."""
+    name = f"rankshot_loaded_{hashlib.sha256(os.fsencode(file.resolve())).hexdigest()[:12]}"
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__file__ = str(file)
+    exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
+    return module
+
+
 def _own_parts() -> dict[tuple[str, str], Part]:
     """Every part of the user's own, by its kind and name: another object whenever it is registered."""
     return {
@@ -355,6 +365,7 @@ def _imported(parts: Iterable[Part], names: Mapping[str, Any]) -> bool:
         value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
         for value in names.values()
     }
+    modules.discard(names.get("__name__"))  # the file itself
     found = [sys.modules[name] for name in modules if isinstance(name, str) and name in sys.modules]
     files = [file for module in map(vars, found) for file in module.get("__path__", [module.get("__file__")])]
     places = [Path(file).resolve() for file in files if file is not None]

@@ -94,3 +94,20 @@ def test_what_does_not_fit(batch):
         backward_in_micro_batches(network, images, lambda embedded: RankingLoss()(embedded, labels), 21)
     with pytest.raises(ValueError, match="micro_batch must be"):
         backward_in_micro_batches(network, images, lambda embedded: RankingLoss()(embedded, labels), 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"images": [1, 2]}, "images must be a tensor of one at least, got list"),
+        ({"images": torch.zeros(0, 3)}, r"images must be a tensor of one at least, got a tensor \(0, 3\)"),
+        ({"network": None}, "network and loss must be functions, got NoneType and function"),
+        ({"loss": lambda embedded: 1.0}, "the loss must be one number that depends on the embeddings, .* got float"),
+        ({"loss": lambda embedded: embedded.sum(1)}, r"the loss must be one number .* got a tensor \(6,\)"),
+        ({"loss": lambda embedded: embedded.detach().sum()}, "the loss must be one number that depends on"),
+    ],
+)
+def test_what_it_does_not_take(given, message):
+    usual = {"network": torch.nn.Linear(3, 2), "images": torch.rand(6, 3), "loss": lambda embedded: embedded.sum()}
+    with pytest.raises((TypeError, ValueError), match=message):
+        backward_in_micro_batches(**{**usual, **given}, micro_batch=2)

@@ -25,7 +25,7 @@ from rankshot.training.fitting import made_ready
 from rankshot.training.run_folder import is_run
 
 from .parsing import NO_DEFAULT, Files, parsed
-from .together import together
+from .together import together, told_once
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Options:
 
 
 def main(arguments: Sequence[str]) -> int:
-    with together(LONG_PATIENCE):
-        with failing_together(), first_of_machine_first():
+    with together("evaluate", LONG_PATIENCE):
+        with failing_together(), told_once(), first_of_machine_first():
             options = parsed(Options, arguments, "evaluate")
             runs = [folder_of(run) for run in options.runs]
             protocol = protocol_of(options, runs)

@@ -47,7 +47,7 @@ class Add:
     """Of all these images, as NAME=VALUE each."""
 
     def run(self) -> int:
-        with together(LONG_PATIENCE):
+        with together("gallery add", LONG_PATIENCE):
             if is_first():
                 return self._add()
             with failing_together():

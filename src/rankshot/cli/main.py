@@ -116,7 +116,8 @@ def run(arguments: Sequence[str], interrupts: Interrupts) -> int:
         with interrupts:
             return int(module.main(options))
     except KeyboardInterrupt:
-        say_aside("stopped")
+        if not is_one_of_several() or os.environ.get("RANK") == "0":
+            say_aside("stopped")
         return STOPPED
     except BrokenPipeError:  # whoever read what we print has gone: `| head`
         return GONE

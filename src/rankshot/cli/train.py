@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rankshot import report
-from rankshot.gathering import failing_together, is_first, told_by_first
+from rankshot.gathering import check_same, failing_together, is_first, told_by_first, world_size
+from rankshot.methods.method import method_class, not_in_parts
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.network import check_embedding_network
 from rankshot.processes import first_of_machine_first, is_restart, may_restart
@@ -24,7 +25,7 @@ from rankshot.training.run_folder import RunStatus, is_run
 from rankshot.training.stopping import Interrupted
 
 from .parsing import parsed_as, peeked, typed
-from .together import together
+from .together import together, told_once
 from .train_options import by_new_names, check_whose, given_in, options_for
 
 EPISODES = 300  # of the comparison with the weights that training began with
@@ -42,9 +43,10 @@ class Asked(NamedTuple):
 
 
 def main(arguments: Sequence[str]) -> int:
-    with together():
-        with failing_together(), first_of_machine_first():
+    with together("train"):
+        with failing_together(), told_once(), first_of_machine_first():
             asked = asked_by(arguments)
+        check_same({"out": str(asked.folder)})
         folder = Path(told_by_first(str(asked.folder or new_folder(asked.config))))
         return trained(with_batches_of_first(asked), folder, asked.loads, resume=asked.resume)
 
@@ -74,6 +76,8 @@ def asked_by(arguments: Sequence[str]) -> Asked:
     options = parsed_as(options_for(start), arguments, "train")
     given = given_in(options)
     config = start.changed(**given)
+    if world_size() > 1 and not method_class(config.method.name).in_parts:
+        raise ValueError(not_in_parts(config.method.name))
     check_apart(config.data.name, options.out or new_folder(config), config.data.root)
     if options.resume and is_run(options.out):
         config = resumed(config, options.out, given)

@@ -164,6 +164,11 @@ class LossMethod(Method):
             raise ValueError(f"memory: {error}") from None
 
 
+def not_in_parts(name: str) -> str:
+    """Why a method is not trained by several processes."""
+    return f"{name} does not learn from embeddings alone: it is trained by a single process"
+
+
 def gathered_loss(loss: Any) -> GatheredLoss | None:
     """The loss over all processes, of which each has some of the queries; None: every process computes all of it."""
     base = loss.loss if isinstance(loss, CrossBatchMemory) else loss

@@ -11,6 +11,7 @@ import torch
 
 from rankshot.data import ImageSet
 from rankshot.gathering import check_same, is_shared
+from rankshot.methods import Method
 from rankshot.version import __version__
 
 from .assembly import where_to_train
@@ -20,22 +21,33 @@ MAY_DIFFER = ("data", "root", "device", "images_on", "logger")  # of one machine
 HASHED = 2**26  # bytes of images
 
 
-def check_alike(config: TrainConfig, train: ImageSet, held_out: ImageSet | None) -> None:
-    """The same settings, images, kind of device and versions on all processes."""
+def check_alike(config: TrainConfig, method: Method, train: ImageSet, held_out: ImageSet | None) -> None:
+    """The same settings, also of objects that were given, images, kind of device and versions on all processes."""
     if not is_shared():
         return
     device, precision = where_to_train(config)
     check_same(
         {
-            **{name: value for name, value in config.flat().items() if name not in MAY_DIFFER},
+            "method": config.method.name,  # what others follow from comes first
             "training images": digest(train),
             "validation images": None if held_out is None else digest(held_out),
+            **{name: value for name, value in config.flat().items() if name not in MAY_DIFFER},
+            "settings of the method": settings_of(method),
             "device": device.type,
             "precision": str(precision),
             "rankshot": __version__,
             "torch": torch.__version__,
         }
     )
+
+
+def settings_of(method: Method) -> list[Any]:
+    """Of the method and of all within it, its loss before all: the numbers and words that they hold."""
+    plain = (bool, int, float, str)
+    return [
+        [type(part).__name__, {name: value for name, value in vars(part).items() if isinstance(value, plain)}]
+        for part in method.modules()
+    ]
 
 
 def digest(images: ImageSet) -> str:

@@ -145,7 +145,7 @@ def where_images_lie(config: TrainConfig, device: torch.device, images: Images) 
     """On the training device, where there is room for them. On a CPU they stay where they are."""
     asked = config.run.images_on
     if asked == "cuda" and device.type != "cuda":
-        raise ValueError("images_on is 'cuda', but the network learns on the CPU: set it to 'auto'")
+        raise ValueError("images_on is 'cuda', but the network learns on the CPU: leave it at 'auto', or train on a GPU")
     if device.type != "cuda" or asked == "cuda":
         return device
     size = sum(each.images.nbytes for each in (images.train, images.held_out) if each is not None)

@@ -122,7 +122,8 @@ def fitted(config: TrainConfig, given: Container[str], tell: Tell = say, *, pres
     config = with_images_ready(config, wanted, config.network.init or config.network.architecture.name, tell)
     if not is_name(config.data.name):
         config = with_batches_that_fit(config, given, tell)
-    if config.batch.size < 2 * config.batch.classes and "batch_size" in given:
+    ranks = config.method.is_object or method_class(config.method.name) is LossMethod
+    if ranks and config.batch.size < 2 * config.batch.classes and "batch_size" in given:
         few = f"batches of {config.batch.size} images of {config.batch.classes} classes"
         tell(f"{few}: many images have no other of their class to rank. More images, or fewer --batch-classes, teach more")
     return with_batches_that_memory_holds(config, given, tell)

@@ -36,6 +36,7 @@ from rankshot.methods import Method
 from rankshot.models.gathered_norm import gathering_batch_norm
 from rankshot.models.network import preprocess_of
 from rankshot.models.shipped import folder_of
+from rankshot.processes import is_orphan
 from rankshot.randomness import seed_for
 from rankshot.tensors import write_tensors
 from rankshot.vectors import NotFinite, unit_vectors
@@ -101,7 +102,7 @@ def train(
             loggers = loggers_for(config.run.loggers)
             setup = set_up(config, folder, objects, resume=resume)
         stack.callback(setup.close)
-        check_alike(config, setup.images.train, setup.images.held_out)
+        check_alike(config, setup.method, setup.images.train, setup.images.held_out)
         if is_shared() and not config.batch.micro_batch:
             stack.enter_context(gathering_batch_norm(setup.model))
         setup = replace(setup, resumes=told_by_first(setup.resumes))
@@ -119,7 +120,7 @@ def train(
         status = RunStatus(**told_by_first(None if status is None else asdict(status)))
         copy_from_first_([*setup.tensors.values()])
         status = Loop(setup, files, status, shown, stop).run()
-        [stopped] = any_of(stop.is_set())
+        [stopped] = any_of(stop.is_set() or is_orphan())
     if stopped:
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
     return status
@@ -233,7 +234,7 @@ class Loop:
             raise self._diverged(update, str(error)) from None
 
         done = update + 1
-        stops, is_late = any_of(self.stop.is_set(), self._is_late())
+        stops, is_late = any_of(self.stop.is_set() or is_orphan(), self._is_late())
         is_last = done == config.run.updates or is_late
         logs = is_last or done % config.run.log_every == 0
         validates = bool(validator.tasks) and (is_last or done % config.validation.every == 0)

@@ -46,6 +46,10 @@ def backward_in_micro_batches(
     >>> network.weight.grad.shape, embeddings.shape
     (torch.Size([2, 3]), torch.Size([6, 2]))
     """
+    if not isinstance(images, Tensor) or not len(images):
+        raise ValueError(f"images must be a tensor of one at least, got {_told(images)}")
+    if not callable(network) or not callable(loss):
+        raise TypeError(f"network and loss must be functions, got {_told(network)} and {_told(loss)}")
     whole("micro_batch", micro_batch, 1, MOST_IMAGES)
     if micro_batch > len(images):
         raise ValueError(f"micro_batch must be no more than the {len(images)} images of the batch, got {micro_batch}")
@@ -58,6 +62,8 @@ def backward_in_micro_batches(
     embeddings = torch.cat(embedded).requires_grad_()
     del embedded
     value = loss(embeddings)
+    if not isinstance(value, Tensor) or value.shape or not value.requires_grad:
+        raise ValueError(f"the loss must be one number that depends on the embeddings, a tensor (), got {_told(value)}")
     value.backward()  # type: ignore[no-untyped-call]
     if embeddings.grad is None:
         raise ValueError("the loss does not depend on the embeddings")
@@ -67,6 +73,10 @@ def backward_in_micro_batches(
         network(part).backward(gradient)  # type: ignore[no-untyped-call]
     _set_random_state(after, images.device)
     return value.detach(), embeddings.detach()
+
+
+def _told(given: object) -> str:
+    return f"a tensor {tuple(given.shape)}" if isinstance(given, Tensor) else type(given).__name__
 
 
 def statistics_of(network: object, *, learning: bool = False) -> dict[str, Tensor]:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from rankshot.data.augmentation import random_numbers
 from rankshot.gathering import part_of, world_size
 from rankshot.methods import Method
-from rankshot.methods.method import Sampler
+from rankshot.methods.method import Sampler, not_in_parts
 from rankshot.processes import check_gpus
 from rankshot.vectors import NotFinite
 
@@ -126,7 +126,7 @@ def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.devi
         raise ValueError(f"{few}: each of them needs an image at least")
     check_gpus(device)
     if processes > 1 and not method.in_parts:
-        raise ValueError(f"{config.method.name} does not learn from embeddings alone: it is trained by a single process")
+        raise ValueError(not_in_parts(config.method.name))
 
 
 def _check_can_be_compiled(config: TrainConfig, method: Method) -> None:
