@@ -287,3 +287,13 @@ def test_threads_that_ask_while_others_teach(turns):
     assert problems == []
     assert np.bincount(classifier.support_labels_).tolist() == [3, 3, 2 * turns]
     assert classifier.classes_.tolist() == ["c0", "c1", "c3"]
+
+
+def test_neighbours_of_the_class_that_was_answered():
+    classifier = FewShotClassifier().fit([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], ["a", "a", "b", "b"])
+    asked = [[1, 0.1], [1, 0.1], [0, 1]]
+    found = classifier.neighbours(asked, 3, of=["a", "b", None])
+    assert [[each.place for each in row] for row in found] == [[1, 0], [3, 2], [2, 3, 1]]
+    assert [row[0].label for row in found] == ["a", "b", "b"]
+    with pytest.raises(ValueError, match="of must be a class for each of 3 images, got 1"):
+        classifier.neighbours(asked, of=["a"])

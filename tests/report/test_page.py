@@ -57,7 +57,7 @@ def page(request, browser, runs):
 def test_everything_is_there(page, columns):
     ask = page.execute_script
     assert ask("return document.title") == "map-dlm on glyphs"
-    assert len(ask("return [...document.querySelectorAll('section h2')].map(each => each.textContent)")) == 5
+    assert len(ask("return [...document.querySelectorAll('section h2')].map(each => each.textContent)")) == 6
     shown = ask("return [...document.querySelectorAll('section:first-of-type tbody tr')].map(each => each.innerText)")
     for row, results in zip(shown, zip(*(each.results for each in columns), strict=True), strict=True):
         assert all(f"{100 * each.mean:.1f} ± {100 * each.interval:.1f}" in row for each in results)

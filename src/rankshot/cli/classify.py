@@ -14,9 +14,10 @@ import tyro
 
 from rankshot.files import check_new_folder
 from rankshot.gallery import Embedder, Failure, FewShotClassifier
-from rankshot.gallery.answers import Tally
+from rankshot.gallery.answers import Answered, Tally
 from rankshot.gallery.image_files import examples, image_files
 from rankshot.gallery.saved_classifier import is_saved
+from rankshot.report.answers_page import write_answers_page
 from rankshot.terminal import say, tallying
 
 from .messages import complain, report_failures, strongest_told
@@ -25,6 +26,7 @@ from .parsing import NO_DEFAULT, Device, Files, parsed, typed
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
+ANSWER = ("label", "probability", "example")
 COLUMNS = ("image", "label", "probability", "nearness", "example")
 
 
@@ -33,9 +35,9 @@ class Options:
     """Tell the class of images from a few examples of each, with nothing to train.
 
     Prints a line for every image: its class, how probable it is among these classes, its cosine with the mean of
-    the nearest one, and the example that it is most like; in the order of the images, and of their names within folders.
-    Where most of the images lie in folders named as the classes, it tells at the end, on standard error, how often it was
-    right. What cannot be read is told, and the rest goes on; the exit code is 1 then.
+    the nearest one, and the example of its class that it is most like; in the order of the images, and of their names
+    within folders. Where most of the images lie in folders named as the classes, it tells at the end, on standard error,
+    how often it was right. What cannot be read is told, and the rest goes on; the exit code is 1 then.
     """
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]
@@ -59,6 +61,9 @@ class Options:
     """What to answer then."""
     save: Path | None = None
     """New folder to save the taught classifier in, with its network: next time, --support FOLDER opens it."""
+    report: Path | None = None
+    """Page to write, NAME.html: for images in folders named as the classes, which of them are mixed up, and the worst
+    mistakes with what the network looked at."""
     format: str = "csv"
     """Of the lines: csv, or json (an object a line)."""
     output: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
@@ -89,7 +94,8 @@ def main(arguments: Sequence[str]) -> int:
     else:
         embedder = Embedder(options.model or strongest_told(), device=options.device)
         classifier, failures = taught(options, embedder)
-    tally = tally_for(classifier)
+    tally, labelled = tally_for(classifier), {str(name) for name in classifier.classes_.tolist()}
+    answered: list[Answered] = []
     out_of_the_way = options.output is not None or not sys.stdout.isatty()
     with answers_to(options.output) as to, tallying("images", beside_output=out_of_the_way) as tell:
         if options.format == "csv":
@@ -103,6 +109,8 @@ def main(arguments: Sequence[str]) -> int:
                 rows = list(answers(classifier, [str(chunk[place]) for place in part.places], part.vectors))
                 for row in rows:
                     tally.add(row["image"], row["label"])
+                    if (truth := Path(row["image"]).parent.name) in labelled:
+                        answered.append(Answered(row["image"], truth, *(row[name] for name in COLUMNS if name in ANSWER)))
                 if options.format == "csv":
                     to.csv(row.values() for row in rows)
                 else:
@@ -111,10 +119,20 @@ def main(arguments: Sequence[str]) -> int:
         complain(f"there are no images in {', '.join(map(str, options.images))}")
     if lines := tally.lines():
         say(*lines, stream=sys.stderr)
+    if options.report is not None:
+        tell_in_pictures(options.report, answered, classifier, embedder)
     if options.save is not None:  # last: whatever goes wrong before, the same command can be given again
         classifier.save_pretrained(options.save)
         complain(f"the classifier is saved: next time, --support {options.save}")
     return 1 if failures else 0
+
+
+def tell_in_pictures(page: Path, answered: Sequence[Answered], classifier: FewShotClassifier, embedder: Embedder) -> None:
+    if not answered:
+        complain(f"no page is written: none of the images lies in a folder named as a class ({page})")
+        return
+    write_answers_page(page, answered, classifier, embedder)
+    complain(f"which classes are mixed up, in pictures: {page}")
 
 
 def check_savable(folder: Path, support: Path) -> None:
@@ -166,7 +184,7 @@ def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -
     if not len(names):
         return
     labels, probabilities = classifier.predict(vectors), classifier.predict_proba(vectors).max(1)
-    near, nearest = classifier.nearness(vectors), classifier.neighbours(vectors, 1)
+    near, nearest = classifier.nearness(vectors), classifier.neighbours(vectors, 1, of=labels.tolist())
     for name, label, probability, cosine, (example,) in zip(names, labels, probabilities, near, nearest, strict=True):
         answer = Options.unknown if label is None else str(label)  # of a classifier that was saved without a word for it
         values = (name, answer, round(float(probability), 4), round(float(cosine), 4), example.name)

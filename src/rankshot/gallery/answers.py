@@ -5,10 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from rankshot.terminal import printable
 
 ENOUGH = 0.5  # of all images must lie in such folders: else they are hardly meant to tell the class
+
+
+class Answered(NamedTuple):
+    """An image whose folder is named as a class, and what was answered.
+
+    truth     the name of its folder
+    example   of the class that was answered, that it is most like
+    """
+
+    image: str
+    truth: str
+    answer: str
+    probability: float
+    example: str
 
 
 class Tally:

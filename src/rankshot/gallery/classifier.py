@@ -196,16 +196,28 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """(n,): the cosine with the mean of the nearest class, which `threshold` is about."""
         return np.asarray(_nearness(*self._asked(X)).numpy())
 
-    def neighbours(self, X: Any, k: int = 5) -> list[list[Neighbour]]:
-        """For each image the examples nearest to it, the nearest first."""
+    def neighbours(self, X: Any, k: int = 5, of: Sequence[Any] | None = None) -> list[list[Neighbour]]:
+        """For each image the examples nearest to it, the nearest first.
+
+        of   for each image a class, such as `predict` has answered: examples of that class alone, or of any where there is
+             no such class. None: of any
+        """
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
         taught, vectors = self._asked(X)
-        top = (vectors @ torch.from_numpy(taught.support).T).topk(min(k, len(taught.support)), -1)
+        if of is not None and len(of) != len(vectors):
+            raise ValueError(f"of must be a class for each of {len(vectors)} images, got {len(of)}")
+        cosines = vectors @ torch.from_numpy(taught.support).T
         labels = taught.classes[taught.labels].tolist()
+        if of is not None:
+            places = {label: place for place, label in enumerate(taught.classes.tolist())}
+            wanted = torch.tensor([places.get(label, -1) for label in of])[:, None]
+            others = (torch.from_numpy(taught.labels) != wanted) & (wanted >= 0)
+            cosines = cosines.masked_fill(others, -torch.inf)
+        top = cosines.topk(min(k, len(taught.support)), -1)
         return [
-            [Neighbour(p, taught.names[p], labels[p], s) for p, s in zip(indices, similarities, strict=True)]
-            for indices, similarities in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+            [Neighbour(p, taught.names[p], labels[p], s) for p, s in zip(*row, strict=True) if s > -np.inf]
+            for row in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
 
     @property

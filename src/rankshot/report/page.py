@@ -1,10 +1,9 @@
-"""report.html: one file with everything inside, readable in light and dark, offline and in ten years."""
+"""report.html: how good a run is, how it learned, what it retrieves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +12,14 @@ from rankshot.files import write_whole
 from rankshot.models.folder_files import CONFIG
 from rankshot.schema import read_json
 from rankshot.training.run_folder import read_metrics
-from rankshot.version import __version__
 
 from .chart import Points, chart
 from .embedding_map import embedding_map
+from .html_page import html_page
 from .measured import Measured, Protocol, rule_for
+from .mixed_up import mixed_up
 from .retrievals import retrievals
 from .table import html_table
-
-PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{style}</style>
-<main>
-<h1>{title}</h1>
-<p class=lead>{lead}</p>
-{sections}
-<footer>rankshot {version}</footer>
-</main>
-</html>
-"""
 
 
 def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) -> None:
@@ -58,16 +42,12 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
         "How did it learn?": curves(runs),
     }
     if not isinstance(first.model, Answerer):  # who only answers has no embeddings to look at
+        if (rule := rule_for(first.model, protocol)) is not None:
+            sections["Which classes does it mix up?"] = mixed_up(first.model, protocol.images, protocol.seed, rule)
         sections["What does it retrieve?"] = retrievals(first.model, protocol.images, protocol.seed)
         sections["What lies near what?"] = embedding_map(first.model, protocol.images, protocol.seed)
     sections["Settings"] = settings(config)
-    page = PAGE.format(
-        title=escape(f"{first.name} on {protocol.data}"),
-        style=resources.files(__package__).joinpath("page.css").read_text(encoding="utf-8"),
-        lead=escape(lead),
-        sections="\n".join(f"<section><h2>{name}</h2>{content}</section>" for name, content in sections.items()),
-        version=__version__,
-    )
+    page = html_page(f"{first.name} on {protocol.data}", lead, sections)
     write_whole(path, page)
 
 
