@@ -13,6 +13,14 @@ from rankshot.models.largest_layer import largest_layer
 from rankshot.training.batch_memory import bytes_an_image
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard():
+    """Also where these tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Interrupted(nn.Module):
     """Ctrl-C while it computes; and what it raises then is an error of its own."""
 
