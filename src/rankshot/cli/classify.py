@@ -26,7 +26,6 @@ from .parsing import NO_DEFAULT, Device, Files, parsed, typed
 
 AT_ONCE = 1024
 OF_A_CLASSIFIER = ("model", "rule", "reject", "threshold", "unknown")
-ANSWER = ("label", "probability", "example")
 COLUMNS = ("image", "label", "probability", "nearness", "example")
 
 
@@ -109,8 +108,9 @@ def main(arguments: Sequence[str]) -> int:
                 rows = list(answers(classifier, [str(chunk[place]) for place in part.places], part.vectors))
                 for row in rows:
                     tally.add(row["image"], row["label"])
-                    if (truth := Path(row["image"]).parent.name) in labelled:
-                        answered.append(Answered(row["image"], truth, *(row[name] for name in COLUMNS if name in ANSWER)))
+                    truth = Path(row["image"]).parent.name
+                    if options.report is not None and truth in labelled:
+                        answered.append(Answered(row["image"], truth, row["label"], row["probability"], row["example"]))
                 if options.format == "csv":
                     to.csv(row.values() for row in rows)
                 else:

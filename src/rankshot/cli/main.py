@@ -91,8 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def is_one_of_several() -> bool:
-    """Whether torchrun has started this process beside others."""
-    return os.environ.get("WORLD_SIZE", "1") != "1" and "LOCAL_RANK" in os.environ
+    """Whether torchrun has started this process beside others; as `processes` knows it, which imports torch."""
+    is_told = os.environ.get("WORLD_SIZE", "1") != "1" and "LOCAL_RANK" in os.environ
+    return is_told and not os.environ.get("RANKSHOT_ALONE")
 
 
 def run(arguments: Sequence[str], interrupts: Interrupts) -> int:

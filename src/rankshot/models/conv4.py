@@ -81,7 +81,7 @@ class Block(nn.Sequential):
         return values
 
 
-@register("conv4")
+@register("conv4", own_kernels=True)
 def conv4(preprocess: Preprocess, *, filters: Annotated[int, Between(1, 2048)] = 64) -> Conv4:
     """The embedding network of the paper: four blocks of convolution, batch norm, pooling and ReLU.
 

@@ -27,7 +27,7 @@ from .mirrored import Mirrored
 from .normalised import Normalised, normalised
 
 CONTRACT = ("embedding_dim", "preprocess", "description", "wrapped_network")
-NETWORKS = Registry("network", home="rankshot.methods", about={"preprocess": Preprocess})
+NETWORKS = Registry("network", home="rankshot.methods", about={"preprocess": Preprocess, "own_kernels": bool})
 register = NETWORKS.register
 # What a network's constructor may be given by a file from elsewhere, by the hints of its arguments; the limits of one's own
 # are those of its own annotations.

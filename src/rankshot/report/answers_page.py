@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from rankshot.data.decoding import Undecodable
 from rankshot.files import write_whole
 from rankshot.gallery.answers import Answered
 from rankshot.gallery.classifier import FewShotClassifier
 from rankshot.gallery.embedder import Embedder
-from rankshot.gallery.pictures import pixels_of
 
 from .confusions import confusions
 from .html_page import html_page
-from .mistakes import mistakes
+from .mistakes import mistakes, pixels_seen
 from .picture import data_uri
 
 
@@ -24,16 +22,13 @@ def write_answers_page(
     answered: Sequence[Answered],
     classifier: FewShotClassifier,
     embedder: Embedder,
-    progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """How often it was right, which classes are mixed up, and the worst mistakes with where the network looked."""
 
     @cache
     def picture(name: str) -> str | None:
-        try:
-            return data_uri(pixels_of(name, embedder.preprocess)) if name else None
-        except Undecodable:
-            return None
+        pixels = pixels_seen(name, embedder) if name else None
+        return None if pixels is None else data_uri(pixels)
 
     right = sum(each.truth == each.answer for each in answered)
     labels = classifier.classes_[classifier.support_labels_].tolist()
@@ -47,7 +42,7 @@ def write_answers_page(
             f"{share}, by {embedder.name} with {taught}. The folder of an image tells its class.",
             {
                 "Confusion matrix": confusions(answered, examples, picture),
-                "The worst mistakes": mistakes(answered, embedder, progress),
+                "The worst mistakes": mistakes(answered, embedder),
             },
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -19,17 +19,13 @@ from .picture import data_uri
 MOST = 8
 
 
-def mistakes(answered: Sequence[Answered], embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> str:
+def mistakes(answered: Sequence[Answered], embedder: Embedder) -> str:
     """Each beside the example that it is most like; what makes the two alike is light."""
     wrong = sorted((each for each in answered if each.truth != each.answer), key=lambda each: -each.probability)
     shown = wrong[:MOST]
     if not shown:
         return "<p>None.</p>"
-    rows = []
-    for number, each in enumerate(shown, start=1):
-        rows.append(_row(each, embedder))
-        if progress is not None:
-            progress(number, len(shown))
+    rows = [_row(each, embedder) for each in shown]
     of = f"{len(shown)} of {len(wrong)}" if len(wrong) > len(shown) else str(len(wrong))
     about = (
         f"{of} mistakes, the surest first; to the right the example of the wrong class that the image is most like. Parts "
@@ -39,7 +35,7 @@ def mistakes(answered: Sequence[Answered], embedder: Embedder, progress: Callabl
 
 
 def _row(each: Answered, embedder: Embedder) -> str:
-    both = [_pixels(name, embedder) for name in (each.image, each.example)]
+    both = [pixels_seen(name, embedder) for name in (each.image, each.example)]
     vectors = [None if pixels is None else embedder([pixels])[0] for pixels in both]
     figures = []
     for pixels, other, name in zip(both, reversed(vectors), (each.image, each.example), strict=True):
@@ -54,7 +50,7 @@ def _row(each: Answered, embedder: Embedder) -> str:
     return f"<figure>{''.join(figures)}<figcaption>{told}</figcaption></figure>"
 
 
-def _pixels(name: str, embedder: Embedder) -> NDArray[np.uint8] | None:
+def pixels_seen(name: str, embedder: Embedder) -> NDArray[np.uint8] | None:
     """As the network sees the file; None where it is gone."""
     try:
         return pixels_of(name, embedder.preprocess)

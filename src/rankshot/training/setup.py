@@ -13,6 +13,7 @@ from rankshot.data.augmentation import random_numbers
 from rankshot.gathering import part_of, world_size
 from rankshot.methods import Method
 from rankshot.methods.method import Sampler, not_in_parts
+from rankshot.models.network import NETWORKS
 from rankshot.processes import check_gpus
 from rankshot.vectors import NotFinite
 
@@ -132,8 +133,10 @@ def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.devi
 def _check_can_be_compiled(config: TrainConfig, method: Method) -> None:
     if not config.run.compiled:
         return
-    if config.network.architecture.name == "conv4" and not config.network.architecture.is_object:
-        raise ValueError("conv4 has fast kernels of its own, and torch.compile gains nothing there: leave out --compile")
+    network = config.network.architecture
+    if not network.is_object and NETWORKS[network.name].about.get("own_kernels"):
+        gains = "has fast kernels of its own, and torch.compile gains nothing there"
+        raise ValueError(f"{network.name} {gains}: leave out --compile")
     if not method.in_parts:  # it computes the network as a function of other weights
         raise ValueError(f"{config.method.name} does not learn from embeddings alone, and cannot be compiled")
     if world_size() > 1:
