@@ -1,17 +1,19 @@
 """What makes ranking help a deep network: `python -m benchmarks.deep NAME --seconds 600` on a GPU, mini-ImageNet prepared.
 
-ResNet-12 learns mini-ImageNet's 64 training classes for so long: always by classifying them; in the trials with rotations
-also by telling which way an image was turned; and beside that by mAP-DLM on a projection that is thrown away (or, for
-comparison, on the embedding that is kept). Judged on the validation classes. Into results/trials/deep/NAME.json.
+ResNet-12 learns mini-ImageNet's 64 training classes for so long: always by classifying them; in most trials also by telling
+which way an image was turned; and beside that by mAP-DLM, where either images of a class or views of one image are
+relevant to each other, on a projection that is thrown away (or on the embedding that is kept). `--start` goes on from
+another trial's network. Judged on the validation classes. Into results/trials/deep/NAME.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -22,46 +24,69 @@ from rankshot.data.augmentation import jitter
 from rankshot.losses import RankingLoss
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
+from rankshot.tensors import read_tensors, write_tensors
 
 from .measure import circumstances
 from .places import ROOT
 
 FOLDER = ROOT / "results" / "trials" / "deep"
 DATA, IMAGES_AT_ONCE = "mini-imagenet", 512
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 RULES = ("ap", "prototype", "logistic")
+WARMTH = 4.0  # temperature of distillation
 
 
 @dataclass(frozen=True)
 class Trial:
     """What a trial learns by.
 
-    rotations   every image comes in four directions, and a head tells which
-    rank        what is ranked: nothing; the images as they are ("upright"); or all, turned ones as classes of their own
+    views       of every image, each with its own crop and colours
+    turned      how many of these are turned, by 90, 180 or 270 degrees in turn; a head tells by how much
+    rank        what is relevant to a view: nothing ("", no ranking), views of the same class ("classes"; upright ones
+                alone), those of the same class turned alike ("turned"), or the other views of its own image ("images")
     projection  dimensions of what is ranked; 0: the embedding itself
+    distil      weight of the classes as the network of `--start` sees them
+    sizes       share of the time until which images have so many pixels a side: small ones are faster
     """
 
-    rotations: bool = True
-    rank: str = "nothing"
+    views: int = 4
+    turned: int = 2
+    rank: str = ""
     weight: float = 1.0
     projection: int = 128
     framework: str = "dlm"
     paper: bool = False
+    distil: float = 0.0
     classes: int = 32
     per_class: int = 4
     learning_rate: float = 0.1
     weight_decay: float = 5e-4
     smallest_crop: float = 0.35  # of the area of an image
+    sizes: tuple[tuple[float, int], ...] = ((1.0, 84),)
 
 
 TRIALS = {
-    "classes": Trial(rotations=False),
+    "classes": Trial(views=1, turned=0, classes=64),
     "rotations": Trial(),
-    "rotations-rank": Trial(rank="upright"),
+    "rotations-rank": Trial(rank="classes"),
     "rotations-rank-turned": Trial(rank="turned"),
-    "rotations-rank-embedding": Trial(rank="upright", projection=0, weight=0.3),
-    "rotations-rank-ssvm": Trial(rank="upright", framework="ssvm"),
-    "rotations-rank-paper": Trial(rank="upright", paper=True),
-    "rank": Trial(rotations=False, rank="upright"),
+    "rotations-rank-images": Trial(rank="images"),
+    "rotations-rank-embedding": Trial(rank="classes", projection=0, weight=0.3),
+    "rotations-rank-ssvm": Trial(rank="classes", framework="ssvm"),
+    "rotations-rank-paper": Trial(rank="classes", paper=True),
+    "base": Trial(sizes=((0.6, 64), (1.0, 84))),
+}
+# After "base": the same without and with ranking.
+GOES_ON = Trial(learning_rate=0.05)
+TRIALS |= {
+    "on": GOES_ON,
+    "on-images": replace(GOES_ON, rank="images"),
+    "on-images-embedding": replace(GOES_ON, rank="images", projection=0, weight=0.3),
+    "on-images-ssvm": replace(GOES_ON, rank="images", framework="ssvm"),
+    "on-classes": replace(GOES_ON, rank="classes"),
+    "on-classes-embedding": replace(GOES_ON, rank="classes", projection=0, weight=0.1),
+    "on-distil": replace(GOES_ON, distil=1.0),
+    "on-distil-images": replace(GOES_ON, distil=1.0, rank="images"),
 }
 
 
@@ -89,66 +114,100 @@ class BothViews(nn.Module):
         return both
 
 
-def cropped(images: Tensor, smallest: float, random: torch.Generator) -> Tensor:
-    """Random parts of them, resized to the whole and mirrored by chance; colours by chance too."""
+def cropped(images: Tensor, smallest: float, size: int, random: torch.Generator) -> Tensor:
+    """Random parts of them, resized to `size` pixels a side and mirrored by chance; colours by chance too."""
     area, shape, x, y, side, *_ = torch.rand(6, len(images), device=images.device, generator=random)
     area, shape = smallest + (1 - smallest) * area, (shape - 0.5) * 2 * math.log(4 / 3)
     widths, heights = ((area.sqrt() * (sign * shape / 2).exp()).clamp(max=1) for sign in (1, -1))
     theta = torch.zeros(len(images), 2, 3, device=images.device)
     theta[:, 0, 0], theta[:, 1, 1] = widths * torch.where(side < 0.5, -1.0, 1.0), heights
     theta[:, 0, 2], theta[:, 1, 2] = (1 - widths) * (2 * x - 1), (1 - heights) * (2 * y - 1)
-    grid = nn.functional.affine_grid(theta, list(images.shape), align_corners=False)
+    grid = nn.functional.affine_grid(theta, [*images.shape[:2], size, size], align_corners=False)
     parts = nn.functional.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
     return jitter(parts, torch.rand(len(images), 7, device=images.device, generator=random))
 
 
-def learn(trial: Trial, seconds: float, seed: int) -> tuple[Network, dict[str, float]]:
-    images = data.load(DATA)
-    pixels, labels = images.pixels().cuda(), torch.from_numpy(images.labels)
-    members = labels.argsort(stable=True).view(len(images.classes), -1)  # every class has as many
+class Batches:
+    """Views of `classes` classes with `per_class` images each, on the device."""
+
+    def __init__(self, trial: Trial, seed: int) -> None:
+        images = data.load(DATA)
+        self.trial, self.seed, self.count = trial, seed, len(images.labels)
+        self.pixels = images.pixels().to(DEVICE)
+        labels = torch.from_numpy(images.labels)
+        self.members = labels.argsort(stable=True).view(len(images.classes), -1)  # every class has as many
+        self.random = generator_for(seed, "deep", device=DEVICE)
+
+    def draw(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Pixels, class, image and quarter turns of every view; upright views come first."""
+        trial, drawn = self.trial, generator_for(self.seed, step)
+        chosen = torch.randperm(len(self.members), generator=drawn)[: trial.classes]
+        places = torch.rand(len(chosen), self.members.shape[1], generator=drawn).topk(trial.per_class).indices
+        indices = self.members[chosen].gather(1, places).flatten().to(DEVICE)
+        whole = self.pixels[indices].float() / 255
+        upright = trial.views - trial.turned
+        quarters = [0] * upright + [1 + (step + view) % 3 for view in range(trial.turned)]
+        views = [cropped(whole, trial.smallest_crop, size, self.random).rot90(turns, (2, 3)) for turns in quarters]
+        known = chosen.repeat_interleave(trial.per_class).to(DEVICE).repeat(trial.views)
+        image = torch.arange(len(indices), device=DEVICE).repeat(trial.views)
+        return torch.cat(views), known, image, torch.tensor(quarters, device=DEVICE).repeat_interleave(len(indices))
+
+
+def rate_at(trial: Trial, step: int, done: float) -> float:
+    return trial.learning_rate * min(1.0, (step + 1) / 200) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def learn(trial: Trial, seconds: float, seed: int, start: Path | None) -> tuple[Network, dict[str, float]]:
+    batches = Batches(trial, seed)
     torch.manual_seed(seed)
-    network = Network(len(images.classes), trial.projection).cuda().train()
-    trunk = torch.compile(network.trunk)
+    torch.backends.cudnn.benchmark = True
+    network = Network(len(batches.members), trial.projection).to(DEVICE).train()
+    teacher = None
+    if start is not None:
+        known = {name: x for name, x in read_tensors(start).items() if not name.startswith("projection.")}
+        network.load_state_dict(known, strict=False)
+        if trial.distil:
+            teacher = copy.deepcopy(network).eval().requires_grad_(False)
+    trunk = torch.compile(network.trunk, dynamic=False)
+    seen_by_teacher = torch.compile(teacher.trunk, dynamic=False) if teacher is not None else None
     ranking = RankingLoss.paper(trial.framework) if trial.paper else RankingLoss(framework=trial.framework)
     optimiser = torch.optim.SGD(
         network.parameters(), trial.learning_rate, momentum=0.9, nesterov=True, weight_decay=trial.weight_decay
     )
-    random, step, start = generator_for(seed, "deep", device="cuda"), 0, 0.0
-    turns = 4 if trial.rotations else 1
-    direction = torch.arange(turns, device="cuda").repeat_interleave(trial.classes * trial.per_class)
-    while True:
-        if step == 10:  # compiled by then
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-        done = (time.perf_counter() - start) / seconds if step >= 10 else 0.0
-        if done >= 1:
-            break
-        rate = trial.learning_rate * min(1.0, (step + 1) / 200) * 0.5 * (1 + math.cos(math.pi * done))
-        optimiser.param_groups[0]["lr"] = rate
-        drawn = generator_for(seed, step)
-        chosen = torch.randperm(len(members), generator=drawn)[: trial.classes]
-        places = torch.stack([torch.randperm(members.shape[1], generator=drawn)[: trial.per_class] for _ in chosen])
-        indices, known = members[chosen].gather(1, places).flatten(), chosen.repeat_interleave(trial.per_class).cuda()
-        views = cropped(pixels[indices.cuda()].float() / 255, trial.smallest_crop, random)
-        views = torch.cat([views.rot90(turn, (2, 3)) for turn in range(turns)])
-        with torch.autocast("cuda", torch.bfloat16):
+
+    def loss_of(views: Tensor, known: Tensor, image: Tensor, quarters: Tensor) -> Tensor:
+        with torch.autocast(DEVICE, torch.bfloat16):
             embeddings = trunk(views)
-            loss = nn.functional.cross_entropy(network.classifier(embeddings).float(), known.repeat(turns))
-            if trial.rotations:
-                loss = loss + nn.functional.cross_entropy(network.direction(embeddings).float(), direction)
-            if trial.rank == "upright":
-                loss = loss + trial.weight * ranking(network.projection(embeddings[: len(known)]).float(), known)
-            elif trial.rank == "turned":
-                classes = 4 * known.repeat(turns) + direction
-                loss = loss + trial.weight * ranking(network.projection(embeddings).float(), classes)
+            answers = network.classifier(embeddings).float()
+            loss = nn.functional.cross_entropy(answers, known)
+            if trial.turned:
+                loss = loss + nn.functional.cross_entropy(network.direction(embeddings).float(), quarters)
+            if teacher is not None and seen_by_teacher is not None:
+                with torch.no_grad():
+                    taught = (teacher.classifier(seen_by_teacher(views)).float() / WARMTH).softmax(-1)
+                loss = loss + trial.distil * WARMTH**2 * nn.functional.cross_entropy(answers / WARMTH, taught)
+            if trial.rank:
+                few = int((quarters == 0).sum()) if trial.rank == "classes" else len(views)
+                relevant = {"classes": known, "turned": 4 * known + quarters, "images": image}[trial.rank]
+                loss = loss + trial.weight * ranking(network.projection(embeddings[:few]).float(), relevant[:few])
+        return loss
+
+    for _, size in trial.sizes:  # compiled before the time begins
+        loss_of(*batches.draw(0, size)).backward()  # type: ignore[no-untyped-call]
+        loss_of(*batches.draw(0, size)).item()
+    begin, step = time.perf_counter(), 0
+    while (done := (time.perf_counter() - begin) / seconds) < 1:
+        size = next(size for until, size in trial.sizes if done < until)
+        optimiser.param_groups[0]["lr"] = rate_at(trial, step, done)
         optimiser.zero_grad(set_to_none=True)
+        loss = loss_of(*batches.draw(step, size))
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         step += 1
         if step % 500 == 0:
             print(step, f"{100 * done:.0f} %", f"loss {loss.item():.3f}", flush=True)
-    seen = step * trial.classes * trial.per_class
-    return network, {"updates": step, "epochs": seen / len(labels), "loss": loss.item()}
+    views = step * trial.classes * trial.per_class * trial.views
+    return network, {"updates": step, "epochs": views / trial.views / batches.count, "views": views, "loss": loss.item()}
 
 
 @torch.no_grad()
@@ -173,16 +232,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=2000)
     parser.add_argument("--to", type=Path, default=FOLDER)
-    parser.add_argument("--weights", type=Path, help="a file for the trunk, in half precision")
+    parser.add_argument("--start", type=Path, help="what another trial wrote as its weights")
+    parser.add_argument("--weights", type=Path, help="a file for network and heads, in half precision")
     options = parser.parse_args()
     trial = TRIALS[options.name]
-    network, how = learn(trial, options.seconds, options.seed)
+    network, how = learn(trial, options.seconds, options.seed, options.start)
     if options.weights is not None:
-        from rankshot.tensors import write_tensors
-
-        halves = {name: x.half() if x.is_floating_point() else x for name, x in network.trunk.state_dict().items()}
+        halves = {name: x.half() if x.is_floating_point() else x for name, x in network.state_dict().items()}
         write_tensors(options.weights, halves, {})
-    results = {**circumstances(options.seed), "trial": asdict(trial), "seconds": options.seconds, **how}
+    results = {
+        **circumstances(options.seed),
+        "trial": asdict(trial),
+        "start": options.start and options.start.stem,
+        "seconds": options.seconds,
+    } | how
     for split in ("val", "test"):
         results[split] = measured(network, split, options.episodes)
         options.to.mkdir(parents=True, exist_ok=True)
