@@ -154,6 +154,8 @@ class LossMethod(Method):
         if isinstance(self.loss, CrossBatchMemory):
             value: Tensor = self.loss(embeddings, labels, ids=self.ids)
             return value
+        if not isinstance(self.loss, BatchLoss):  # of someone else's, which may not think of half precisions
+            embeddings = computable(embeddings)
         return self.loss(embeddings, labels)
 
     def remember(self, images: int) -> None:
