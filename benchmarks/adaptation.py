@@ -21,7 +21,9 @@ from rankshot.preprocess import Preprocess
 from rankshot.training.optimiser import make_optimiser
 from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
-from rankshot.training.step import Batch, GraphedStep, Step, repeatable
+from rankshot.training.batch import Batch
+from rankshot.training.inputs import Pictures
+from rankshot.training.step import GraphedStep, Step, repeatable
 
 from .measure import circumstances, interleaved
 from .places import FOLDER
@@ -69,7 +71,7 @@ def update_by(block: Block, preset: str | None, channels: int, width: int) -> Ca
     labels = torch.arange(IMAGES, device=device) // PER_CLASS
     optimiser = make_optimiser(OptimiserConfig(), model, method, 1e-3, device)
     batch = Batch(method.sampler(labels, SEED).draw(0), torch.zeros(context.batch_size, RANDOM_NUMBERS, device=device))
-    eager = Step(model, method, optimiser, images, labels, ())
+    eager = Step(model, method, optimiser, Pictures(images), labels)
     conv4_as_function.block = block
     with repeatable():
         recorded = GraphedStep(eager, live_tensors(model, method, optimiser), batch) if device.type == "cuda" else None

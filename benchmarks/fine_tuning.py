@@ -258,7 +258,7 @@ def main() -> None:
         for line in pool.imap_unordered(_run, [(job, options.to) for job in trials]):
             print(line, flush=True)
         best = [best_trial(options.to, options.task, method)["job"] for method in methods]
-        jobs = [Job(**{**chosen, "seed": seed, "is_trial": False}) for seed, chosen in product(SEEDS, best)]
+        jobs = [Job(**{**chosen, "data": data, "seed": seed, "is_trial": False}) for seed, chosen in product(SEEDS, best)]
         for line in pool.imap_unordered(_run, [(job, options.to) for job in jobs]):
             print(line, flush=True)
     print(*table(options.to, options.task), sep="\n")

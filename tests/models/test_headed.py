@@ -5,7 +5,7 @@ import torch
 from small import small
 
 from rankshot.models import from_pretrained, save_pretrained
-from rankshot.models.headed import head_of
+from rankshot.models.headed import headed_in
 from rankshot.models.network import build, trunk_of
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
@@ -23,13 +23,13 @@ def test_a_linear_map_of_what_the_network_gives(tmp_path):
     network, images = headed(), torch.rand(3, 1, 28, 28)
     assert network.embedding_dim == 5
     with torch.no_grad():
-        expected = trunk_of(network)(images) @ head_of(network).weight.T
+        expected = trunk_of(network)(images) @ headed_in(network).head.weight.T
         torch.testing.assert_close(network(images), expected)
         again = from_pretrained(save_pretrained(network, tmp_path / "saved"))
         assert torch.equal(again(images), network(images))
         mirrored = headed(mirror=True)
         torch.testing.assert_close(mirrored(images), mirrored(images.flip(-1)))
-    assert head_of(build({"name": "conv4", "in_channels": 1, "filters": 8}, PICTURES)) is None
+    assert headed_in(build({"name": "conv4", "in_channels": 1, "filters": 8}, PICTURES)) is None
 
 
 def test_with_its_network_frozen_it_learns_alone(tmp_path, drawn):
@@ -45,7 +45,7 @@ def test_a_run_goes_on_with_the_head_of_another(tmp_path, drawn):
     config = config_for(init=str(tmp_path / "first"), updates=1, validate_every=0, learning_rate=1e-30, root=str(drawn))
     assert config.network.head == 6
     train(config, tmp_path / "second")
-    first, second = (head_of(from_pretrained(tmp_path / name)).weight for name in ("first", "second"))
+    first, second = (headed_in(from_pretrained(tmp_path / name)).head.weight for name in ("first", "second"))
     torch.testing.assert_close(first, second)
 
 

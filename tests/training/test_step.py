@@ -11,7 +11,9 @@ from rankshot.preprocess import Preprocess
 from rankshot.training.optimiser import make_optimiser, set_learning_rate
 from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
-from rankshot.training.step import Batch, GraphedStep, Step, repeatable, seconds_an_update
+from rankshot.training.batch import Batch
+from rankshot.training.inputs import Pictures
+from rankshot.training.step import GraphedStep, Step, repeatable, seconds_an_update
 
 EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 8}
 
@@ -25,7 +27,7 @@ def parts(device, name, augment=()):
     images = torch.randint(0, 256, (60, 1, 16, 16), dtype=torch.uint8).to(device)
     labels = (torch.arange(60) // 6).to(device)
     optimiser = make_optimiser(OptimiserConfig(), model, method, 1e-2, torch.device(device))
-    step = Step(model, method, optimiser, images, labels, augment)
+    step = Step(model, method, optimiser, Pictures(images, augment), labels)
     sampler = method.sampler(labels, seed=1)
     return step, [Batch(sampler.draw(number), torch.rand(24, RANDOM_NUMBERS, device=device)) for number in range(6)]
 
@@ -43,7 +45,7 @@ def test_against_a_plain_loop(device, name, monkeypatch):
         value, embeddings = step(batch)
         optimiser.param_groups[0]["lr"] = rate
         optimiser.zero_grad()
-        expected = plain.model(plain.images[batch.indices].float() / 255)
+        expected = plain.model(plain.inputs.images[batch.indices].float() / 255)
         loss = plain.method.loss(expected, plain.labels[batch.indices])
         loss.backward()
         optimiser.step()

@@ -1,34 +1,92 @@
-"""A linear layer on top of an embedding network: a head that learns, perhaps alone."""
+"""What comes after an embedding network: a head that learns, perhaps alone."""
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+import torch
 from torch import Tensor, nn
+
+from rankshot.schema import Between
+
+Head = Annotated[int, Between(1, 2**14)] | Literal["scale", "linear"]
+"""So many dimensions, by a new linear layer; or all that there are, moved and scaled ("scale") or mapped ("linear")."""
 
 
 class Headed(nn.Module):
-    """An embedding network, and a linear map of its embeddings to so many dimensions.
+    """An embedding network and its head.
 
     A network that is frozen (`--frozen all`) learns nothing but its head, which takes little time and few images.
     """
 
-    def __init__(self, network: nn.Module, dimensions: int, head: int) -> None:
+    def __init__(self, network: nn.Module, dimensions: int, head: Head) -> None:
         super().__init__()
-        self.network = network
-        self.head = nn.Linear(dimensions, head, bias=False)  # cosines know no origin but zero
+        self.network, self.dimensions = network, dimensions
+        self.head = made(dimensions, head)
 
     @property
     def wrapped_network(self) -> nn.Module:
         return self.network
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, C, H, W) -> (B, head)."""
+        """(B, C, H, W) -> (B, D)."""
         embeddings: Tensor = self.head(self.network(images))
         return embeddings
 
 
-def head_of(network: nn.Module) -> nn.Linear | None:
-    """The head within a network that others are built around, if it has one."""
+class Scale(nn.Module):
+    """Unit vectors, each dimension less an offset and times a factor.
+
+    Cosines are taken from the origin. Where all embeddings point one way, as those of a classifier do, every two of them
+    are similar; an offset puts the origin among them. So few weights say little of the classes that they were learned from,
+    and what they say is true of others too.
+
+    >>> Scale(2)(torch.tensor([[3.0, 4.0]])).tolist()  # before it has learned anything
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        super().__init__()
+        self.offset = nn.Parameter(torch.zeros(dimensions))
+        self.log_factor = nn.Parameter(torch.zeros(dimensions))
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        return (unit(embeddings) - self.offset) * self.log_factor.exp()
+
+
+class FromIdentity(nn.Module):
+    """Unit vectors less an offset, and a linear map that starts as none: it begins with what the network has learned.
+
+    >>> FromIdentity(2)(torch.tensor([[3.0, 4.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        super().__init__()
+        self.offset = nn.Parameter(torch.zeros(dimensions))
+        self.weight = nn.Parameter(torch.eye(dimensions))
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        return nn.functional.linear(unit(embeddings) - self.offset, self.weight)
+
+
+def unit(embeddings: Tensor) -> Tensor:
+    """Of length 1, as ONNX can have it too."""
+    return nn.functional.normalize(embeddings, dim=-1)
+
+
+def made(dimensions: int, head: Head) -> nn.Module:
+    """A head for embeddings of so many dimensions."""
+    if head == "scale":
+        return Scale(dimensions)
+    if head == "linear":
+        return FromIdentity(dimensions)
+    return nn.Linear(dimensions, head, bias=False)  # cosines know no origin but zero
+
+
+def headed_in(network: nn.Module) -> Headed | None:
+    """The network with a head within one that others are built around, if there is one."""
     if isinstance(network, Headed):
-        return network.head
+        return network
     inner = getattr(network, "wrapped_network", None)
-    return head_of(inner) if isinstance(inner, nn.Module) else None
+    return headed_in(inner) if isinstance(inner, nn.Module) else None

@@ -22,7 +22,7 @@ from rankshot.preprocess import Preprocess, check_preprocess
 from rankshot.registry import LONGEST_NAME, Part, Registry
 from rankshot.schema import Between, Length, checked
 
-from .headed import Headed
+from .headed import Head, Headed
 from .mirrored import Mirrored
 from .normalised import Normalised, normalised
 
@@ -44,12 +44,12 @@ class Description(TypedDict, total=False):
     name: Required[Annotated[str, Length(LONGEST_NAME)]]
     in_channels: Annotated[int, Between(1, 2**14)]
     mirror: bool
-    head: Annotated[int, Between(1, 2**14)]
+    head: Head
     embedder: Description
 
 
 def describe(
-    name: str, preprocess: Preprocess, settings: Mapping[str, Any], *, mirror: bool = False, head: int | None = None
+    name: str, preprocess: Preprocess, settings: Mapping[str, Any], *, mirror: bool = False, head: Head | None = None
 ) -> dict[str, Any]:
     """What `build` takes: of an embedding network with these settings."""
     description = {"name": name, "in_channels": preprocess.channels, **settings}

@@ -19,7 +19,7 @@ from rankshot.data.loading import own_source
 from rankshot.data.store import NoClasses
 from rankshot.hardware import device_for
 from rankshot.methods import Context, LossMethod, Method, make_method
-from rankshot.models.headed import head_of
+from rankshot.models.headed import headed_in
 from rankshot.models.network import build, describe, preprocess_for, preprocess_of, trunk_of
 from rankshot.models.pretrained import fill, from_pretrained
 from rankshot.models.saving import description_of
@@ -259,9 +259,9 @@ def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> Non
             for kind in kinds
         ]
         raise ValueError(f"{init} has {descriptions[0]}, and this network {descriptions[1]}: {error}") from None
-    heads = [head_of(network) for network in (whole, model)]
-    if all(heads):
-        fill(heads[1].state_dict(), heads[0].state_dict(), folder_of(init))  # type: ignore[union-attr]
+    begins, goes_on = headed_in(whole), headed_in(model)
+    if begins is not None and goes_on is not None:
+        fill(goes_on.head.state_dict(), begins.head.state_dict(), folder_of(init))
 
 
 def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:

@@ -196,13 +196,13 @@ class Loop:
         """What makes an update; how long one takes is measured, and told."""
         setup, config = self.setup, self.config
         first = setup.batch(self.status.update, ahead=False)
+        model, inputs = setup.learning_part(self.callbacks.message)
         eager = Step(
-            setup.model,
+            model,
             setup.method,
             setup.optimiser,
-            setup.pixels,
+            inputs,
             setup.labels,
-            config.data.augment,
             setup.average,
             config.optimiser.clip,
             config.batch.micro_batch,

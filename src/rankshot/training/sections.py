@@ -21,6 +21,7 @@ from rankshot.fewshot.answerer import check_batch_norm
 from rankshot.fewshot.evaluation import check_episodes
 from rankshot.fewshot.tasks import MOST_CLASSES
 from rankshot.losses.cross_batch_memory import MOST_IMAGES as MOST_REMEMBERED
+from rankshot.models.headed import Head
 from rankshot.models.network import NETWORKS
 from rankshot.preprocess import MOST_PIXELS_A_SIDE
 from rankshot.registry import Choice
@@ -90,8 +91,9 @@ class NetworkConfig:
     start from the strongest weights that are installed."""
     mirror: bool = False
     """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
-    head: Annotated[int, Between(1, 2**14)] | None = None
-    """Learn a linear layer on top of the network, which gives embeddings of so many dimensions. None: none."""
+    head: Head | None = None
+    """Learn a layer on top of the network. A number: a new linear layer, which gives embeddings of so many dimensions.
+    scale: an offset and a factor for every dimension. linear: a linear layer that starts as the identity. None: none."""
     frozen: tuple[str, ...] = ()
     """Layers of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4.
     all: every layer but the head."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,19 +12,22 @@ from torch import Tensor, nn
 
 from rankshot.data.augmentation import random_numbers
 from rankshot.gathering import part_of, world_size
-from rankshot.methods import Method
+from rankshot.methods import LossMethod, Method
 from rankshot.methods.method import Sampler, not_in_parts
+from rankshot.models.headed import Headed, headed_in
 from rankshot.models.network import NETWORKS
 from rankshot.processes import check_gpus
 from rankshot.vectors import NotFinite
 
 from . import run_folder
 from .assembly import Images, Objects, check_apart, images_for, network_and_method, where_images_lie, where_to_train
+from .batch import Batch
 from .config import TrainConfig
+from .inputs import Inputs, Pictures, embedded_once, fits
 from .optimiser import freeze, make_optimiser
 from .prefetching import Prefetcher
 from .state import Average, live_tensors, put_back
-from .step import Batch, repeatable
+from .step import repeatable
 from .validation import Validator
 
 
@@ -33,6 +37,7 @@ class Setup:
 
     images     what is learned from and held out
     pixels     of the images to learn from; None: they stay on the CPU, and `prefetcher` brings those of a batch
+    frozen     the network that sees every image once, since only its head learns; None: it learns, or there is no head
     sampler    draws the images of a batch by the number of its update
     average    the running average of the weights, where there is one
     tensors    everything that an update changes, by name: a checkpoint is these
@@ -43,6 +48,7 @@ class Setup:
     images: Images
     pixels: Tensor | None
     prefetcher: Prefetcher | None
+    frozen: Headed | None
     labels: Tensor
     model: nn.Module
     method: Method
@@ -62,6 +68,15 @@ class Setup:
         indices = indices.to(self.labels.device, non_blocking=True)
         noise = random_numbers(self.config.data.augment, self.labels[indices], self.config.run.seed, update)
         return Batch(indices, noise, images)
+
+    def learning_part(self, tell: Callable[[str], None]) -> tuple[nn.Module, Inputs]:
+        """What learns, and what it sees of a batch. What a frozen network makes of the images is computed now."""
+        augment = self.config.data.augment
+        if self.frozen is None:
+            return self.model, Pictures(self.pixels, augment)
+        pixels, seed = self.images.train.pixels(), self.config.run.seed
+        views = embedded_once(self.frozen.network, pixels, self.labels, augment, seed, self.method.precision, tell)
+        return self.frozen.head, views
 
     def close(self) -> None:
         """Let go of what a run has made around the objects that it was given."""
@@ -93,11 +108,14 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
     method.compiled = torch.compile(lambda images: model(images)) if config.run.compiled else None
+    frozen = headed_in(model) if _head_learns_alone(config, method) else None
+    if frozen is not None and not fits(len(images.train), frozen.dimensions, config.data.augment, device):
+        frozen = None
     lie_on = where_images_lie(config, device, images)
     labels = torch.from_numpy(images.train.labels)
     sampler = _sampler(method, labels, config)  # which draws on the CPU, wherever the images are
     prefetcher = None
-    if lie_on != device or config.run.images_on == "cpu":
+    if frozen is None and (lie_on != device or config.run.images_on == "cpu"):
         prefetcher = Prefetcher(images.train.pixels(), sampler.draw, device, config.run.updates)
     held_out = None if images.held_out is None else images.held_out.pixels().to(lie_on)
     optimiser = make_optimiser(config.optimiser, model, method, config.first_learning_rate, device)
@@ -105,8 +123,9 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     return Setup(
         config=config,
         images=images,
-        pixels=images.train.pixels().to(device) if prefetcher is None else None,
+        pixels=images.train.pixels().to(device) if prefetcher is None and frozen is None else None,
         prefetcher=prefetcher,
+        frozen=frozen,
         labels=labels.to(device),
         model=model,
         method=method,
@@ -117,6 +136,11 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
         tensors=live_tensors(model, method, optimiser, average),
         resumes=resumes,
     )
+
+
+def _head_learns_alone(config: TrainConfig, method: Method) -> bool:
+    """Whether all that a method needs of a network is its embeddings, and all that learns of it is its head."""
+    return "all" in config.network.frozen and isinstance(method, LossMethod) and not config.run.compiled
 
 
 def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.device) -> None:
@@ -172,8 +196,7 @@ def try_one_batch(setup: Setup) -> None:
     batch, name = setup.batch(0, ahead=False), setup.config.method.name
     indices, images = batch.indices, batch.images
     if images is None:
-        assert setup.pixels is not None
-        images = setup.pixels[part_of(indices)]
+        images = setup.images.train.pixels()[part_of(indices).cpu()].to(indices.device)
     with repeatable(), put_back(setup.tensors), suppress(NotFinite):  # it comes again in its turn, and is reported then
         setup.method.ids = indices
         try:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from rankshot.data.augmentation import augmented
-from rankshot.gathering import any_of, average_, is_shared, part_of
+from rankshot.gathering import any_of, average_, is_shared
 from rankshot.methods import LossMethod, Method
 
+from .batch import Batch
+from .inputs import Inputs
 from .micro_batches import backward_in_micro_batches, statistics_of
 from .optimiser import set_learning_rate
 from .state import Average, put_back
@@ -38,25 +38,13 @@ def repeatable() -> Iterator[None]:
         cudnn.deterministic, cudnn.benchmark = before
 
 
-class Batch(NamedTuple):
-    """What an update learns from.
-
-    indices  (B,) which images
-    noise    (B, RANDOM_NUMBERS) for their augmentation
-    images   (B, C, H, W) uint8, of several processes the part of this one; None: they are on the device already
-    """
-
-    indices: Tensor
-    noise: Tensor
-    images: Tensor | None = None
-
-
 class Step:
-    """The network, how it learns and its optimiser, over images that lie on the training device, or come with a batch.
+    """The network, how it learns and its optimiser.
 
     Of several processes each embeds its part of the batch; the gradient is that of the whole, on every process.
 
-    images  (n, C, H, W) uint8; None: every batch brings its own
+    model   what learns: the network, or of a frozen one its head
+    inputs  what it sees of a batch
     labels  (n,)
     """
 
@@ -65,26 +53,20 @@ class Step:
         model: nn.Module,
         method: Method,
         optimiser: torch.optim.Optimizer,
-        images: Tensor | None,
+        inputs: Inputs,
         labels: Tensor,
-        augment: Sequence[str],
         average: Average | None = None,
         clip: float | None = None,
         micro_batch: int = 0,
     ) -> None:
         self.model, self.method, self.optimiser = model, method, optimiser
-        self.images, self.labels, self.augment = images, labels, augment
+        self.inputs, self.labels = inputs, labels
         self.average, self.clip, self.micro_batch = average, clip, micro_batch
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """The loss (), and the embeddings (B, D) if there are any; of several processes perhaps those of this one."""
         self.optimiser.zero_grad()
-        indices, noise, images = batch
-        if images is None:
-            assert self.images is not None
-            images = self.images[part_of(indices)]
-        pixels = augmented(images.float() / 255, self.augment, part_of(noise))
-        loss, embeddings = self._backward(pixels, indices)
+        loss, embeddings = self._backward(self.inputs(batch), batch.indices)
         if is_shared():
             self._average_over_processes()
         if self.clip is not None:
@@ -105,16 +87,16 @@ class Step:
         if self.micro_batch:
             average_([values for values in statistics_of(self.model, learning=True).values() if values.is_floating_point()])
 
-    def _backward(self, pixels: Tensor, indices: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _backward(self, inputs: Tensor, indices: Tensor) -> tuple[Tensor, Tensor | None]:
         labels = self.labels[indices]
         self.method.ids = indices
         if self.micro_batch and isinstance(self.method, LossMethod):
             method = self.method
             network = Embedding(method, self.model)
             return backward_in_micro_batches(
-                network, pixels, lambda embedded: method.loss_of(embedded, labels), min(self.micro_batch, len(pixels))
+                network, inputs, lambda embedded: method.loss_of(embedded, labels), min(self.micro_batch, len(inputs))
             )
-        loss, embeddings = self.method.learn(self.model, pixels, labels)
+        loss, embeddings = self.method.learn(self.model, inputs, labels)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss, embeddings
 

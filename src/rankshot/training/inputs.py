@@ -1,0 +1,103 @@
+"""What the learning part of a network sees of a batch: pictures, or what a frozen network has made of them once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from rankshot.data.augmentation import augmented, random_numbers
+from rankshot.gathering import part_of
+
+from .batch import Batch
+from .batch_memory import SHARE, free_bytes
+from .estimate import in_words
+
+VIEWS = 4  # of an image, where it is augmented: as it is, and changed in three ways
+PIXELS_AT_ONCE = 2**20
+
+
+class Inputs(Protocol):
+    """What goes into the learning part of a network, for a batch. Of several processes each has its part."""
+
+    def __call__(self, batch: Batch) -> Tensor: ...
+
+
+class Pictures:
+    """Float images from 0 to 1, changed at random.
+
+    images  (n, C, H, W) uint8, where the network is; None: every batch brings its own
+    """
+
+    def __init__(self, images: Tensor | None, augment: Sequence[str] = ()) -> None:
+        self.images, self.augment = images, augment
+
+    def __call__(self, batch: Batch) -> Tensor:
+        images = batch.images
+        if images is None:
+            assert self.images is not None
+            images = self.images[part_of(batch.indices)]
+        return augmented(images.float() / 255, self.augment, part_of(batch.noise))
+
+
+class EmbeddedOnce:
+    """Embeddings by a network that does not change, of a few views of every image; a batch has one of each.
+
+    A head learns from these in seconds, where the network would take minutes.
+
+    views  (n, V, D)
+    """
+
+    def __init__(self, views: Tensor) -> None:
+        self.views = views
+
+    def __call__(self, batch: Batch) -> Tensor:
+        which = (part_of(batch.noise)[:, 0] * self.views.shape[1]).long()
+        return self.views[part_of(batch.indices), which]
+
+
+def fits(images: int, dimensions: int, augment: Sequence[str], device: torch.device) -> bool:
+    """Whether there is memory for the views of so many images."""
+    free = free_bytes(device)
+    return not free or 4 * images * dimensions * views_of(augment) < SHARE * free
+
+
+def views_of(augment: Sequence[str]) -> int:
+    return VIEWS if augment else 1
+
+
+@torch.no_grad()
+def embedded_once(
+    network: nn.Module,
+    images: Tensor,
+    labels: Tensor,
+    augment: Sequence[str],
+    seed: int,
+    precision: torch.dtype,
+    tell: Callable[[str], None],
+) -> EmbeddedOnce:
+    """All images (n, C, H, W) uint8 through a frozen network, in as many views as augmentation wants.
+
+    How long that takes is told after the first of them. The network and the labels (n,) are on the training device.
+    """
+    device, views = labels.device, views_of(augment)
+    at_once = max(1, PIXELS_AT_ONCE // images[0, 0].numel())
+    parts = [(view, rows) for view in range(views) for rows in torch.arange(len(images)).split(at_once)]  # type: ignore[no-untyped-call]
+    found: list[Tensor] = []
+    start = time.perf_counter()
+    for number, (view, rows) in enumerate(parts):
+        pixels = images[rows].to(device).float() / 255
+        if view:
+            noise = random_numbers(augment, labels[rows.to(device)], seed, number)
+            pixels = augmented(pixels, augment, noise)
+        with torch.autocast(device.type, precision, enabled=precision != torch.float32):
+            found.append(network(pixels).float())
+        if number == 0:
+            found[0][0, 0].item()  # waits for it
+            seconds = (time.perf_counter() - start) * (len(parts) - 1)
+            changed = f" in {views} views" if views > 1 else ""
+            tell(f"the network is frozen: embeds {len(images):,} images{changed} once, about {in_words(seconds)}")
+    return EmbeddedOnce(torch.stack(torch.cat(found).split(len(images)), 1))  # type: ignore[no-untyped-call]
