@@ -18,11 +18,11 @@ from rankshot.methods import METHODS, Context, make_method, settings_for
 from rankshot.models import conv4_as_function
 from rankshot.models.network import build
 from rankshot.preprocess import Preprocess
+from rankshot.training.batch import Batch
+from rankshot.training.inputs import Pictures
 from rankshot.training.optimiser import make_optimiser
 from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
-from rankshot.training.batch import Batch
-from rankshot.training.inputs import Pictures
 from rankshot.training.step import GraphedStep, Step, repeatable
 
 from .measure import circumstances, interleaved
