@@ -2,11 +2,12 @@
 
 import math
 
+import pytest
 import torch
 from torch.nn.functional import normalize
 
 from rankshot.fewshot.rules import prototypes
-from rankshot.gallery.rejection import among_themselves, calibrated, judged, nearness
+from rankshot.gallery.rejection import AGAINST, among_themselves, calibrated, judged, nearness, other_classes
 
 
 def example(counts=(3, 1, 4), seed=0):
@@ -17,17 +18,18 @@ def example(counts=(3, 1, 4), seed=0):
     return normalize(centres[labels] + 0.3 * noise, dim=-1), labels
 
 
-def test_leaving_out_one_at_a_time():
+@pytest.mark.parametrize("others", [None, torch.zeros(0, 6, dtype=torch.float64), example((2, 3), seed=5)[0]])
+def test_leaving_out_one_at_a_time(others):
     support, labels = example()
-    known, strangers = among_themselves(support, labels, 3)
+    known, strangers = among_themselves(support, labels, 3, others)
     expected, foreign = [], []
     for place, label in enumerate(labels.tolist()):
-        others = [each for each in range(len(labels)) if each != place]
-        elsewhere = [each for each in others if labels[each] != label]
+        rest = [each for each in range(len(labels)) if each != place]
+        elsewhere = [each for each in rest if labels[each] != label]
         without_class = prototypes(support[elsewhere], labels[elsewhere], 3)
-        foreign.append(nearness(support[place : place + 1], without_class[without_class.abs().sum(1) > 0]).item())
+        foreign.append(nearness(support[place : place + 1], without_class[without_class.abs().sum(1) > 0], others).item())
         if (labels == label).sum() > 1:
-            expected.append(nearness(support[place : place + 1], prototypes(support[others], labels[others], 3)).item())
+            expected.append(nearness(support[place : place + 1], prototypes(support[rest], labels[rest], 3), others).item())
     torch.testing.assert_close(known, torch.tensor(expected, dtype=torch.float64))
     torch.testing.assert_close(strangers, torch.tensor(foreign, dtype=torch.float64))
 
@@ -46,3 +48,20 @@ def test_what_cannot_be_told():
     assert calibrated(support, labels, 3, 0.05) is None
     lonely = support[:2], torch.zeros(2, dtype=torch.long)
     assert math.isnan(calibrated(*lonely, 1, 0.05).false_acceptances)  # one class only: there are no strangers
+
+
+def test_what_looks_like_another_class_is_less_near():
+    centres, other = torch.eye(3, dtype=torch.float64)[:2], torch.eye(3, dtype=torch.float64)[2:]
+    queries = normalize(torch.tensor([[1.0, 0, 0], [1, 0, 1], [0, 0, 1]], dtype=torch.float64), dim=-1)
+    expected = torch.tensor([1, (1 - AGAINST) / 2**0.5, -AGAINST], dtype=torch.float64)
+    torch.testing.assert_close(nearness(queries, centres, other), expected)
+
+
+def test_classes_that_are_taught_do_not_count_against_themselves():
+    support, labels = example((5, 6, 4), seed=2)
+    same = normalize(prototypes(support, labels, 3) + 0.02 * torch.ones(6), dim=-1)
+    far = torch.linalg.svd(support.mean(0, keepdim=True)).Vh[-1:]  # at a right angle to where most are
+    kept = other_classes(torch.cat([same[:2], far]), support, labels, 3)
+    assert torch.equal(kept, far)
+    single, alone = example((1, 1, 1))
+    assert torch.equal(other_classes(same, single, alone, 3), same)  # with one example each, nobody can tell

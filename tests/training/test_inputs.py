@@ -68,7 +68,8 @@ def test_without_augmentation_an_image_has_one_view(drawn):
     images = load("glyphs", "train", drawn)
     labels, told = torch.from_numpy(images.labels), []
     inputs = embedded_once(torch.nn.Flatten(), images.pixels(), labels, (), 0, torch.float32, told.append)
-    assert inputs.views.shape[1] == 1 and "views" not in told[0]
+    assert inputs.views.shape[1] == 1
+    assert "views" not in told[0]
 
 
 def test_pictures_lie_here_or_come_along():

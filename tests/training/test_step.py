@@ -8,11 +8,11 @@ from rankshot.data.augmentation import RANDOM_NUMBERS
 from rankshot.methods import METHODS, Context, make_method
 from rankshot.models.network import build
 from rankshot.preprocess import Preprocess
+from rankshot.training.batch import Batch
+from rankshot.training.inputs import Pictures
 from rankshot.training.optimiser import make_optimiser, set_learning_rate
 from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
-from rankshot.training.batch import Batch
-from rankshot.training.inputs import Pictures
 from rankshot.training.step import GraphedStep, Step, repeatable, seconds_an_update
 
 EMBEDDER = {"name": "conv4", "in_channels": 1, "filters": 8}

@@ -23,7 +23,7 @@ from rankshot.vectors import unit_vectors
 
 from .embedder import Embedder
 from .pictures import name_of
-from .rejection import Rejection, among_themselves, calibrated, judged, nearness
+from .rejection import Rejection, among_themselves, calibrated, judged, nearness, other_classes
 from .saved_classifier import SETTINGS, Saved, opened, save
 
 SIMILARITIES_AT_ONCE = 2**22
@@ -50,6 +50,7 @@ class Taught(NamedTuple):
     names       of the examples
     prototypes  (classes, D)
     weights     (classes, D), of a rule that learns a vector of each class
+    others      (classes, D), of other classes that the network was trained on
     """
 
     support: NDArray[np.float64]
@@ -58,6 +59,7 @@ class Taught(NamedTuple):
     names: list[str]
     prototypes: NDArray[np.float64]
     weights: NDArray[np.float64] | None
+    others: Tensor | None
     rejection: Rejection | None
     temperature: float
 
@@ -77,7 +79,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     reject     answer `unknown` where an image is none of these: the share of known images that may be turned away, such as
                0.05, from which the threshold is found by leaving out one example at a time (or, with one example a class,
                from what comes with the weights). None: never
-    threshold  of the cosine with the nearest class's mean, instead of looking for one
+    threshold  of the `nearness` to the classes, instead of looking for one
     unknown    the answer for none of these
 
     After `fit`: classes_, support_ (n, D) of length 1, support_labels_ (n,) indices into classes_, support_names_, and
@@ -193,7 +195,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return np.asarray((self._scores(taught, vectors) / taught.temperature).softmax(-1).numpy())
 
     def nearness(self, X: Any) -> NDArray[np.float64]:
-        """(n,): the cosine with the mean of the nearest class, which `threshold` is about."""
+        """(n,): the cosine with the mean of the nearest class, which `threshold` is about; less a part of that with the
+        nearest of the other classes that the network was trained on, where these come with its weights."""
         return np.asarray(_nearness(*self._asked(X)).numpy())
 
     def neighbours(self, X: Any, k: int = 5, of: Sequence[Any] | None = None) -> list[list[Neighbour]]:
@@ -321,17 +324,25 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         means = prototypes(vectors, indices, len(classes)).numpy()
         rule = self._rule(len(classes))
         weights = LINEAR[rule](vectors, indices, len(classes)).numpy() if rule in LINEAR else None
-        rejection = self._rejection(vectors, indices, len(classes))
+        others = self._other_classes(vectors, indices, len(classes))
+        rejection = self._rejection(vectors, indices, len(classes), others)
         temperature = 1.0 if rule == "logistic" else USUAL_TEMPERATURE
-        taught = Taught(support, class_indices, classes, list(names), means, weights, rejection, temperature)
+        taught = Taught(support, class_indices, classes, list(names), means, weights, others, rejection, temperature)
         return taught._replace(temperature=self._temperature(taught))
 
-    def _rejection(self, support: Tensor, labels: Tensor, way: int) -> Rejection | None:
+    def _other_classes(self, support: Tensor, labels: Tensor, way: int) -> Tensor | None:
+        """That the network was trained on, where its weights tell."""
+        embedder = self._embedder()
+        if embedder is None or embedder.class_means is None or embedder.class_means.shape[1] != support.shape[1]:
+            return None
+        return other_classes(embedder.class_means, support, labels, way)
+
+    def _rejection(self, support: Tensor, labels: Tensor, way: int, others: Tensor | None) -> Rejection | None:
         if self.threshold is not None:
-            return judged(self.threshold, *among_themselves(support, labels, way))
+            return judged(self.threshold, *among_themselves(support, labels, way, others))
         if self.reject is None:
             return None
-        rejection = calibrated(support, labels, way, self.reject)
+        rejection = calibrated(support, labels, way, self.reject, others)
         if rejection is not None:
             return rejection
         embedder = self._embedder()
@@ -340,7 +351,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 "with one example of every class, what is none of these cannot be told from the examples: give two of a "
                 "class, or a threshold"
             )
-        return judged(embedder.one_shot.threshold(self.reject), *among_themselves(support, labels, way))
+        return judged(embedder.one_shot.threshold(self.reject), *among_themselves(support, labels, way, others))
 
     def _temperature(self, taught: Taught) -> float:
         """That with the best log-likelihood of the examples, some of them, each left out of its class."""
@@ -403,7 +414,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
 
 def _nearness(taught: Taught, vectors: Tensor) -> Tensor:
-    return nearness(vectors, torch.from_numpy(taught.prototypes))
+    return nearness(vectors, torch.from_numpy(taught.prototypes), taught.others)
 
 
 def _check_kinds(y: Any, labels: NDArray[Any], known: NDArray[Any] | None) -> None:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from torch import nn
 
 from rankshot.data.decoding_steps import decoding_steps
+from rankshot.fewshot import class_means
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.hardware import device_for
 from rankshot.models.export import export
-from rankshot.models.folder_files import CARD, CLASSES, EVALUATION, ONE_SHOT, WEIGHTS
+from rankshot.models.folder_files import CARD, CLASS_MEANS, CLASSES, EVALUATION, ONE_SHOT, WEIGHTS
 from rankshot.models.largest_layer import largest_layer
 from rankshot.models.network import NETWORKS, embedder_in, wrap
 from rankshot.models.pretrained import described_in, from_pretrained, preprocess_in
@@ -102,6 +103,7 @@ class Embedder:
         description: Mapping[str, Any] = {}
         self.folder: Path | None = None
         self.one_shot: OneShot | None = None  # thresholds that come with the weights
+        self.class_means: torch.Tensor | None = None  # (classes, D) of those that it was trained on
         if isinstance(model, nn.Module):
             network, self.name = model, name or type(model).__name__
             known = getattr(model, "preprocess", None)
@@ -127,7 +129,7 @@ class Embedder:
         self.network, self.preprocess = network.eval(), preprocess
         check_memory(network, self.preprocess, self.name)
         if self.folder is not None and preprocess == known:  # of pictures that are made ready otherwise, they say nothing
-            self.one_shot = read(self.folder)
+            self.one_shot, self.class_means = read(self.folder), class_means.read(self.folder)
         try:
             self.dimensions = int(self._vectors(np.zeros((1, *preprocess.shape), np.uint8)).shape[1])
         except RuntimeError as error:
@@ -151,7 +153,8 @@ class Embedder:
     def save_pretrained(self, folder: str | Path) -> Path:
         """Into a new folder that takes this one's place anywhere: network, how images are made ready, and what is known."""
         if self.folder is not None and self._is_still_in(self.folder):
-            also = (CLASSES, EVALUATION, CARD, *([ONE_SHOT] if self.one_shot is not None else []))
+            measured = {ONE_SHOT: self.one_shot, CLASS_MEANS: self.class_means}
+            also = (CLASSES, EVALUATION, CARD, *(name for name, value in measured.items() if value is not None))
             return copy_pretrained(self.folder, folder, also, self.preprocess)
         return save_pretrained(self.network, folder, self.preprocess)
 

@@ -18,19 +18,21 @@ from rankshot.fewshot.episodes import draw_episodes
 from rankshot.models.folder_files import ONE_SHOT
 from rankshot.schema import Between, read_json
 
+from .rejection import against
+
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 WAY, EPISODES, SEED = 20, 500, 0
 
 
 Share = Annotated[float, Between(0, 1)]
-Cosine = Annotated[float, Between(-1.001, 1.001)]
+Nearness = Annotated[float, Between(-2, 2)]
 
 
 class Content(TypedDict):
     """What the file holds."""
 
     rates: tuple[Share, ...]
-    thresholds: tuple[Cosine, ...]
+    thresholds: tuple[Nearness, ...]
     caught: tuple[Share, ...]
 
 
@@ -49,12 +51,16 @@ class OneShot(NamedTuple):
         return float(np.interp(rate, self.rates, self.thresholds))
 
 
-def measured(vectors: Tensor, labels: Tensor) -> OneShot:
-    """From (n, D) unit vectors of classes (n,): each episode has one class more than it shows an example of."""
+def measured(vectors: Tensor, labels: Tensor, trained: Tensor | None = None) -> OneShot:
+    """From (n, D) unit vectors of classes (n,): each episode has one class more than it shows an example of.
+
+    trained   (classes, D), the means of those that the network was trained on
+    """
     way = min(WAY, len(labels.unique()))  # type: ignore[no-untyped-call]
     episodes = draw_episodes(labels, Classification(way, 1), EPISODES, SEED)
     embeddings = vectors[episodes]  # (episodes, way, images, D)
     nearness = (embeddings[:, :, 1:] @ embeddings[:, None, :-1, 0].mT).amax(-1)
+    nearness = nearness - against(vectors, None if trained is None else trained.to(vectors))[episodes[:, :, 1:]]
     known, strangers = nearness[:, :-1].flatten().double(), nearness[:, -1].flatten().double()
     thresholds = known.quantile(torch.tensor(RATES, dtype=torch.float64))
     caught = (strangers[:, None] < thresholds).double().mean(0)

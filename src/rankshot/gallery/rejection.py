@@ -1,8 +1,9 @@
 """None of these: how near an image must be to the nearest class to belong to any.
 
-How near it is, its *nearness*, is its cosine with the nearest prototype, the mean of a class's examples. The threshold
-comes from the examples themselves, leaving one out at a time: so near are images that do belong. Leaving out an example's
-whole class shows how near strangers come.
+How near it is, its *nearness*, is its cosine with the nearest prototype, the mean of a class's examples. Where the classes
+are known that the network was trained on, the cosine with the nearest of these counts against it: an image that looks like
+something else that the network knows is less likely one of yours. The threshold comes from the examples themselves, leaving
+one out at a time: so near are images that do belong. Leaving out an example's whole class shows how near strangers come.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rankshot.fewshot.rules import class_sums
+from rankshot.fewshot.rules import class_sums, prototypes
+
+AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on (docs/experiments.md)
 
 
 class Rejection(NamedTuple):
@@ -29,27 +32,54 @@ class Rejection(NamedTuple):
     false_acceptances: float
 
 
-def nearness(queries: Tensor, centres: Tensor) -> Tensor:
-    """(Q, D), (way, D) unit vectors -> (Q,)."""
-    return (queries @ centres.T).amax(-1)
+def nearness(queries: Tensor, centres: Tensor, others: Tensor | None = None) -> Tensor:
+    """(Q, D), (way, D) and perhaps (classes, D) that the network was trained on, unit vectors -> (Q,)."""
+    return (queries @ centres.T).amax(-1) - against(queries, others)
 
 
-def among_themselves(support: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
+def against(queries: Tensor, others: Tensor | None) -> Tensor:
+    """What counts against each of (Q, D)."""
+    if others is None or not len(others):
+        return queries.new_zeros(len(queries))
+    return AGAINST * (queries @ others.T).amax(-1)
+
+
+def other_classes(trained: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:
+    """Of the classes that a network was trained on, those that are none of the taught ones, as far as one can tell.
+
+    A class is taken for a taught one where its mean is nearer to that one's than examples are to the rest of their class.
+    With single examples none is.
+    """
+    alike, in_company = _with_their_class(support, labels, way)
+    if not in_company.any():
+        return trained
+    limit = alike[in_company].mean()
+    return trained[(trained @ prototypes(support, labels, way).T).amax(-1) < limit]
+
+
+def _with_their_class(support: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
+    """The cosine of every example with the mean of the others of its class, and whether it has any."""
+    sums = class_sums(support, labels, way)
+    without = nn.functional.normalize(sums[labels] - support, dim=-1)
+    return (support * without).sum(-1), torch.bincount(labels, minlength=way)[labels] > 1
+
+
+def among_themselves(support: Tensor, labels: Tensor, way: int, others: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """How near the examples are as queries: left out of their class, of those that are not alone in it; and of all of them,
     where their class is not there."""
-    sums = class_sums(support, labels, way)
-    others = support @ nn.functional.normalize(sums, dim=-1).T
-    others.scatter_(1, labels[:, None], float("-inf"))
-    as_strangers = others.amax(-1)
-    without = nn.functional.normalize(sums[labels] - support, dim=-1)
-    in_company = torch.bincount(labels, minlength=way)[labels] > 1
-    known = torch.maximum((support * without).sum(-1), as_strangers)[in_company]
+    cosines = support @ prototypes(support, labels, way).T
+    cosines.scatter_(1, labels[:, None], float("-inf"))
+    as_strangers = cosines.amax(-1)
+    alike, in_company = _with_their_class(support, labels, way)
+    less = against(support, others)
+    known = (torch.maximum(alike, as_strangers) - less)[in_company]
+    as_strangers = as_strangers - less
     return known, as_strangers[as_strangers.isfinite()]
 
 
-def calibrated(support: Tensor, labels: Tensor, way: int, rate: float) -> Rejection | None:
+def calibrated(support: Tensor, labels: Tensor, way: int, rate: float, others: Tensor | None = None) -> Rejection | None:
     """The threshold that turns away about this share of the examples. None: no class has two."""
-    known, strangers = among_themselves(support, labels, way)
+    known, strangers = among_themselves(support, labels, way, others)
     return judged(float(known.quantile(rate)), known, strangers) if len(known) else None
 
 

@@ -1,4 +1,7 @@
-"""`python -m rankshot.reproduce.calibrate RUN [ROOT]`, for maintainers: thresholds at one shot, to lie with the weights."""
+"""`python -m rankshot.reproduce.calibrate RUN [ROOT]`, for maintainers: what "none of these" needs beside the weights.
+
+The means of the classes that the network was trained on, and thresholds at one shot.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 import torch
 
 from rankshot.data import ImageSet, load
+from rankshot.fewshot import class_means
 from rankshot.fewshot.evaluation import embed_all
 from rankshot.files import write_whole
 from rankshot.gallery.one_shot import EPISODES, SEED, WAY, OneShot, measured
@@ -34,7 +38,12 @@ def calibrate(folder: Path, root: str | None = None) -> OneShot:
         images, which = load(name, "test", root), f"every second test class of {name}"
         images = other_test_classes(images, 0)
     images = images.with_rotations() if config.data.rotations else images
-    one_shot = measured(embed_all(from_pretrained(folder), images), torch.from_numpy(np.asarray(images.labels)))
+    network = from_pretrained(folder)
+    learned = load(name, config.data.split, root)
+    means = class_means.measured(network, learned.with_rotations() if config.data.rotations else learned)
+    if means is not None:
+        class_means.write(folder, means)
+    one_shot = measured(embed_all(network, images), torch.from_numpy(np.asarray(images.labels)), means)
     protocol = {"classes": which, "way": WAY, "episodes": EPISODES, "seed": SEED}
     write_whole(folder / ONE_SHOT, json.dumps({**one_shot._asdict(), "measured_on": protocol}, indent=1) + "\n")
     return one_shot

@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from rankshot.models.folder_files import CLASSES, CONFIG, EVALUATION, ONE_SHOT, WEIGHTS
+from rankshot.models.folder_files import CLASS_MEANS, CLASSES, CONFIG, EVALUATION, ONE_SHOT, WEIGHTS
 from rankshot.models.saving import copy_pretrained
 from rankshot.models.shipped import FOLDER
 from rankshot.schema import read_json
@@ -14,7 +14,7 @@ from rankshot.tensors import read_notes
 from rankshot.training.card import write_card
 
 MOST_BYTES = 500_000
-FILES = (CLASSES, EVALUATION, ONE_SHOT)
+FILES = (CLASSES, CLASS_MEANS, EVALUATION, ONE_SHOT)
 
 
 def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:

@@ -6,6 +6,7 @@ from (seed, i). So a run that was stopped, in whatever way, goes on exactly wher
 
 from __future__ import annotations
 
+import copy
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from rankshot import fewshot, ranking
 from rankshot.data import ImageSet
+from rankshot.fewshot import class_means
 from rankshot.gathering import (
     ToldByFirst,
     any_of,
@@ -33,12 +35,14 @@ from rankshot.gathering import (
     whole_of,
 )
 from rankshot.methods import Method
+from rankshot.models.folder_files import WEIGHTS
 from rankshot.models.gathered_norm import gathering_batch_norm
 from rankshot.models.network import preprocess_of
+from rankshot.models.pretrained import fill
 from rankshot.models.shipped import folder_of
 from rankshot.processes import is_orphan
 from rankshot.randomness import seed_for
-from rankshot.tensors import write_tensors
+from rankshot.tensors import read_tensors, write_tensors
 from rankshot.vectors import NotFinite, unit_vectors
 
 from . import run_folder
@@ -123,7 +127,18 @@ def train(
         [stopped] = any_of(stop.is_set() or is_orphan())
     if stopped:
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
+    if is_first():
+        keep_class_means(setup, folder)
     return status
+
+
+def keep_class_means(setup: Setup, folder: Path) -> None:
+    """What the network that is kept makes of the classes that it learned from, beside its weights."""
+    network = copy.deepcopy(setup.model)
+    fill(network.state_dict(), read_tensors(folder / WEIGHTS), folder)
+    means = class_means.measured(network.eval(), setup.images.train)
+    if means is not None and means.isfinite().all():
+        class_means.write(folder, means)
 
 
 @contextmanager

@@ -1,0 +1,61 @@
+"""The means of the classes that a network was trained on: which images, what is written, what is read."""
+
+import numpy as np
+import pytest
+import torch
+from small import small
+
+from rankshot.data import ImageSet, load
+from rankshot.fewshot import class_means
+from rankshot.fewshot.class_means import IMAGES_A_CLASS, MOST_CLASSES, measured, read, some_of_each, write
+from rankshot.models import from_pretrained
+from rankshot.training import train
+
+
+def test_some_images_of_some_classes():
+    labels = np.repeat(np.arange(300), 25)
+    places = some_of_each(labels)
+    kept, counts = np.unique(labels[places], return_counts=True)
+    assert (len(kept), kept[0], kept[-1]) == (MOST_CLASSES, 0, 299)
+    assert set(counts) == {IMAGES_A_CLASS}
+    assert len(set(places.tolist())) == len(places)
+    assert some_of_each(np.array([7, 7, 2])).tolist() == [2, 0, 1]
+
+
+def test_each_is_the_mean_of_its_unit_vectors():
+    pixels = np.random.default_rng(0).integers(0, 256, (7, 1, 2, 2), dtype=np.uint8)
+    images = ImageSet(pixels, np.array([4, 1, 4, 1, 1, 4, 4]), tuple("abcdef"))
+    means = measured(torch.nn.Flatten(), images)
+    rows = pixels.reshape(7, 4).astype(float)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    for mean, label in zip(means, (1, 4), strict=True):
+        expected = rows[images.labels == label].mean(0)
+        np.testing.assert_allclose(mean.numpy(), expected / np.linalg.norm(expected), atol=1e-6)
+
+
+def test_a_run_leaves_them_beside_its_weights(tmp_path, drawn):
+    config = small(updates=4, root=drawn, checkpoint_every=2)
+    train(config, tmp_path / "run")
+    images = load("glyphs", "train", drawn)
+    expected = measured(from_pretrained(tmp_path / "run"), images)
+    torch.testing.assert_close(read(tmp_path / "run"), expected.double(), atol=1e-5, rtol=0)
+    train(config.changed(updates=6), tmp_path / "run", resume=True)
+    again = measured(from_pretrained(tmp_path / "run"), images)
+    torch.testing.assert_close(read(tmp_path / "run"), again.double(), atol=1e-5, rtol=0)
+
+
+def test_a_run_that_goes_on_takes_away_the_old_ones_first(tmp_path, drawn, monkeypatch):
+    config = small(updates=2, root=drawn)
+    train(config, tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(class_means, "measured", lambda *_: None)
+        train(config.changed(updates=3), tmp_path / "run", resume=True)
+    assert read(tmp_path / "run") is None
+
+
+@pytest.mark.parametrize("means", [torch.zeros(3), torch.zeros(0, 4), torch.full((2, 3), torch.nan)])
+def test_a_damaged_file(means, tmp_path):
+    write(tmp_path, means)
+    with pytest.raises(ValueError, match=r"class_means.safetensors is damaged: it should hold the means of classes"):
+        read(tmp_path)
+    assert read(tmp_path / "elsewhere") is None
