@@ -21,7 +21,7 @@ from rankshot.fewshot.evaluation import embed_all
 from rankshot.fewshot.rules import prototypes
 from rankshot.gallery import Embedder
 from rankshot.gallery.one_shot import RATES
-from rankshot.gallery.rejection import calibrated, nearness
+from rankshot.gallery.rejection import calibrated, nearness, other_classes
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.shipped import folder_of
 from rankshot.reproduce.calibrate import other_test_classes
@@ -62,13 +62,15 @@ def curve(embedder: Embedder, images: ImageSet, shot: int) -> dict[str, Any]:
     for episode in episodes:
         support = vectors[episode[:-1, :shot].flatten()]
         centres = prototypes(support, taught, WAY - 1)
+        trained = embedder.class_means
+        others = None if trained is None else other_classes(trained, support, taught, WAY - 1)
         known, strangers = (
-            nearness(vectors[part.flatten()], centres) for part in (episode[:-1, shot:], episode[-1:, shot:])
+            nearness(vectors[part.flatten()], centres, others) for part in (episode[:-1, shot:], episode[-1:, shot:])
         )
         every_known.append(known)
         every_stranger.append(strangers)
         for at, rate in enumerate(RATES):
-            rejection = calibrated(support, taught, WAY - 1, rate)
+            rejection = calibrated(support, taught, WAY - 1, rate, others)
             threshold = rejection.threshold if rejection else embedder.one_shot.threshold(rate)  # type: ignore[union-attr]
             turned_away[at] += (known < threshold).double().mean() / len(episodes)
             caught[at] += (strangers < threshold).double().mean() / len(episodes)

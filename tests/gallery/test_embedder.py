@@ -35,7 +35,7 @@ def test_the_network_s_own(network, monkeypatch):
     embedder = Embedder(network, Preprocess(3, 16, 16))
     assert embedder.dimensions == 8
     np.testing.assert_allclose(embedder(images), expected, atol=1e-6)
-    monkeypatch.setattr(module, "PIXELS_AT_ONCE", 2 * 16 * 16)
+    monkeypatch.setitem(module.PIXELS_AT_ONCE, "cpu", 2 * 16 * 16)
     np.testing.assert_allclose(embedder(iter(images)), expected, atol=1e-6)
     assert embedder([]).shape == (0, 8)
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from rankshot.fewshot.class_means import AGAINST
 from rankshot.fewshot.rules import prototypes
-from rankshot.gallery.rejection import AGAINST, among_themselves, calibrated, judged, nearness, other_classes
+from rankshot.gallery.rejection import among_themselves, calibrated, judged, nearness, other_classes
 
 
 def example(counts=(3, 1, 4), seed=0):

@@ -79,6 +79,10 @@ class ImageSet:
             warnings.filterwarnings("ignore", "The given NumPy array is not writable")
             return torch.from_numpy(self.images)
 
+    def only(self, places: NDArray[np.int64]) -> ImageSet:
+        """Some of the images, by their places."""
+        return ImageSet(self.images[places], self.labels[places], self.classes)
+
     def with_rotations(self) -> ImageSet:
         """Four classes of each: as it is, and turned by 90, 180 and 270 degrees. Images must be square."""
         if self.images.shape[2] != self.images.shape[3]:

@@ -1,6 +1,7 @@
 """The classes that a network was trained on, by the mean of each: an image that is near one of them may be none of yours.
 
-They lie with the weights. "None of these" counts against an image how near it is to them (`gallery.rejection`).
+They lie with the weights where that helps: "none of these" then counts against an image how near it is to them
+(`gallery.rejection`). Photographs gain by it. Characters, which are all alike to a network, do not.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from rankshot.data import ImageSet
 from rankshot.models.folder_files import CLASS_MEANS
 from rankshot.tensors import read_tensors, write_tensors
 
-from .answerer import Answerer
+from .episodes import draw_episodes
 from .evaluation import embed_all
 from .rules import prototypes
+from .tasks import Classification
 
+AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on (docs/experiments.md)
 MOST_CLASSES, IMAGES_A_CLASS = 256, 20
+WAY, SHOT, EPISODES, RATE = 20, 5, 200, 0.05  # by which it is judged whether they help
 MEANS = "means"  # in the file
 
 
@@ -41,18 +45,50 @@ def _spread(places: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(places[chosen])
 
 
-def measured(network: nn.Module, images: ImageSet) -> Tensor | None:
-    """(classes, D) unit vectors; None: the network has no embeddings."""
-    if isinstance(network, Answerer):
-        return None
+def measured(network: nn.Module, images: ImageSet) -> Tensor:
+    """(classes, D) unit vectors, of an embedding network and the images that it learned from."""
     places = some_of_each(images.labels)
-    _, labels = np.unique(images.labels[places], return_inverse=True)
-    vectors = embed_all(network, ImageSet(images.images[places], labels, tuple(map(str, range(labels.max() + 1)))))
-    return prototypes(vectors.cpu(), torch.from_numpy(labels), int(labels.max()) + 1).float()
+    classes, labels = np.unique(images.labels[places], return_inverse=True)
+    vectors = embed_all(network, images.only(places)).cpu()
+    return prototypes(vectors, torch.from_numpy(labels), len(classes)).float()
 
 
-def write(folder: Path, means: Tensor) -> None:
-    write_tensors(folder / CLASS_MEANS, {MEANS: means}, {})
+def against(queries: Tensor, trained: Tensor | None) -> Tensor:
+    """(Q, D) unit vectors -> (Q,): what counts against each of them, by the means of classes (C, D), if there are any."""
+    if trained is None or not len(trained):
+        return queries.new_zeros(len(queries))
+    return AGAINST * (queries @ trained.T).amax(-1)
+
+
+def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
+    """Whether more strangers are caught with them than without, where 5 % of known images are turned away.
+
+    In episodes of classes that the network was not trained on, (n, D) unit vectors and (n,) labels; one class of each
+    episode has no examples. False also where there are too few classes to tell.
+    """
+    counts = labels.bincount()
+    way, shot = min(WAY, int((counts > 0).sum())), min(SHOT, int(counts[counts > 0].min()) - 1)
+    if way < 3 or shot < 1:
+        return False
+    per_class = min(int(counts[counts > 0].min()), shot + 15)
+    episodes = draw_episodes(labels, Classification(way, shot, per_class), EPISODES, 0)
+    embedded = vectors[episodes]
+    centres = nn.functional.normalize(embedded[:, :-1, :shot].mean(2), dim=-1)
+    near = (embedded[:, :, shot:] @ centres[:, None].mT).amax(-1)
+    less = against(vectors, means.to(vectors))[episodes[:, :, shot:]]
+    caught = []
+    for nearness in (near, near - less):
+        threshold = nearness[:, :-1].flatten().double().quantile(RATE)
+        caught.append((nearness[:, -1] < threshold).double().mean().item())
+    return caught[1] > caught[0]
+
+
+def write(folder: Path, means: Tensor | None) -> None:
+    """Beside the weights; None: there are none, and none are left from before."""
+    if means is None:
+        (folder / CLASS_MEANS).unlink(missing_ok=True)
+    else:
+        write_tensors(folder / CLASS_MEANS, {MEANS: means.half()}, {})  # as exact as such means are
 
 
 def read(folder: Path) -> Tensor | None:

@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from rankshot.fewshot import Classification
+from rankshot.fewshot.class_means import against
 from rankshot.fewshot.episodes import draw_episodes
 from rankshot.models.folder_files import ONE_SHOT
 from rankshot.schema import Between, read_json
-
-from .rejection import against
 
 RATES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 WAY, EPISODES, SEED = 20, 500, 0

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rankshot.fewshot.class_means import against
 from rankshot.fewshot.rules import class_sums, prototypes
-
-AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on (docs/experiments.md)
 
 
 class Rejection(NamedTuple):
@@ -35,13 +34,6 @@ class Rejection(NamedTuple):
 def nearness(queries: Tensor, centres: Tensor, others: Tensor | None = None) -> Tensor:
     """(Q, D), (way, D) and perhaps (classes, D) that the network was trained on, unit vectors -> (Q,)."""
     return (queries @ centres.T).amax(-1) - against(queries, others)
-
-
-def against(queries: Tensor, others: Tensor | None) -> Tensor:
-    """What counts against each of (Q, D)."""
-    if others is None or not len(others):
-        return queries.new_zeros(len(queries))
-    return AGAINST * (queries @ others.T).amax(-1)
 
 
 def other_classes(trained: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:

@@ -24,8 +24,7 @@ from rankshot.training import TrainConfig
 
 def other_test_classes(images: ImageSet, remainder: int) -> ImageSet:
     """Every second class: 0, those that a threshold may come from; 1, those that are left to judge it by."""
-    kept = np.flatnonzero(images.labels % 2 == remainder)
-    return ImageSet(images.images[kept], images.labels[kept], images.classes)
+    return images.only(np.flatnonzero(images.labels % 2 == remainder))
 
 
 def calibrate(folder: Path, root: str | None = None) -> OneShot:
@@ -40,10 +39,11 @@ def calibrate(folder: Path, root: str | None = None) -> OneShot:
     images = images.with_rotations() if config.data.rotations else images
     network = from_pretrained(folder)
     learned = load(name, config.data.split, root)
-    means = class_means.measured(network, learned.with_rotations() if config.data.rotations else learned)
-    if means is not None:
-        class_means.write(folder, means)
-    one_shot = measured(embed_all(network, images), torch.from_numpy(np.asarray(images.labels)), means)
+    learned_means = class_means.measured(network, learned.with_rotations() if config.data.rotations else learned)
+    vectors, labels = embed_all(network, images), torch.from_numpy(np.asarray(images.labels))
+    means = learned_means if class_means.help_reject(learned_means, vectors, labels) else None
+    class_means.write(folder, means)
+    one_shot = measured(vectors, labels, means)
     protocol = {"classes": which, "way": WAY, "episodes": EPISODES, "seed": SEED}
     write_whole(folder / ONE_SHOT, json.dumps({**one_shot._asdict(), "measured_on": protocol}, indent=1) + "\n")
     return one_shot

@@ -14,7 +14,7 @@ from rankshot.tensors import read_notes
 from rankshot.training.card import write_card
 
 MOST_BYTES = 500_000
-FILES = (CLASSES, CLASS_MEANS, EVALUATION, ONE_SHOT)
+FILES = (CLASSES, EVALUATION, ONE_SHOT)
 
 
 def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
@@ -33,7 +33,7 @@ def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
         raise ValueError(f"{run / WEIGHTS} has {size:,} bytes: at most {MOST_BYTES:,} are shipped")
     if (folder / name).exists():  # an earlier network of this name
         shutil.rmtree(folder / name)
-    shipped = copy_pretrained(run, folder / name, FILES)
+    shipped = copy_pretrained(run, folder / name, (*FILES, CLASS_MEANS))
     write_card(shipped, name)
     return shipped
 

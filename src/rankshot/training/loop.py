@@ -133,12 +133,18 @@ def train(
 
 
 def keep_class_means(setup: Setup, folder: Path) -> None:
-    """What the network that is kept makes of the classes that it learned from, beside its weights."""
-    network = copy.deepcopy(setup.model)
+    """What the network that is kept makes of the classes that it learned from, beside its weights; where that helps to
+    tell what is none of the validation classes."""
+    held_out = setup.images.held_out
+    if held_out is None or isinstance(setup.model, fewshot.Answerer):
+        return
+    network = copy.deepcopy(setup.model).eval()
     fill(network.state_dict(), read_tensors(folder / WEIGHTS), folder)
-    means = class_means.measured(network.eval(), setup.images.train)
-    if means is not None and means.isfinite().all():
-        class_means.write(folder, means)
+    means = class_means.measured(network, setup.images.train)
+    places = class_means.some_of_each(held_out.labels)
+    vectors = fewshot.embed_all(network, held_out.only(places))
+    helps = class_means.help_reject(means, vectors.cpu(), torch.from_numpy(held_out.labels[places]))
+    class_means.write(folder, means if helps else None)
 
 
 @contextmanager
