@@ -1,8 +1,8 @@
-"""From pictures to vectors, beside the bare network: `python -m benchmarks.embedding`, into results/benchmarks/embedding-*.json.
+"""From pictures to vectors, beside the bare network: `python -m benchmarks.embedding`, into results/benchmarks.
 
 The bare network gets batches of floats that lie where it computes, of the size that suits it best. `Embedder` gets decoded
-pictures, bytes of the network's own size, and gives unit vectors on the CPU. From JPEG files, decoding comes before that: its
-own rate stands beside it. All in turns, so that a noisy machine is noisy for all.
+pictures, bytes of the network's own size, and gives unit vectors on the CPU. From JPEG files, decoding comes before that,
+and its own rate stands beside it. All in turns, so that a noisy machine is noisy for all.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from rankshot.models.strongest import COMES_ALONG, PRETRAINED
 from .measure import circumstances, interleaved
 from .places import FOLDER
 
-SEED, ROUNDS = 0, 7
-IMAGES = {"cpu": 96, "cuda": 4096}
+SEED, ROUNDS = 0, 5
+IMAGES = {"cpu": 64, "cuda": 4096}
 BATCHES = {"cpu": (1, 8, 32), "cuda": (64, 256, 1024)}
 FILE_SIZE = (500, 375)  # pixels, as photographs of ImageNet have
 

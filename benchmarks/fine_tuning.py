@@ -30,21 +30,17 @@ from torch import Tensor, nn
 
 from rankshot import Embedder
 from rankshot.data import ImageSet, load, prepared
-from rankshot.data.augmentation import random_numbers
-from rankshot.fewshot import Classification
-from rankshot.fewshot.episodes import draw_episodes
+from rankshot.fewshot import Classification, evaluate_embeddings, summary
 from rankshot.fewshot.evaluation import embed_all
-from rankshot.fewshot.rules import scores_by
 from rankshot.methods import Context, LossMethod, Method
 from rankshot.methods.method import make_method
 from rankshot.methods.prototypical import PrototypicalNetwork
 from rankshot.models.headed import made
 from rankshot.training import Callback, TrainConfig, train
-from rankshot.training.batch import Batch
-from rankshot.training.inputs import EmbeddedOnce, embedded_once
-from rankshot.training.step import Step
+from rankshot.training.inputs import embedded_once
 from rankshot.vectors import unit_vectors
 
+from .heads import learn
 from .measure import circumstances
 from .places import ROOT
 
@@ -54,7 +50,6 @@ RATES = (0.0001, 0.0003, 0.001)
 SEEDS = (0, 1, 2)
 CHOSEN_BY = "map_at_r"
 RULES = ("prototype", "logistic")
-EPISODES_AT_ONCE = 50
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ROWS_AT_ONCE = 512
 DIMENSIONS = 1280  # of the network's embeddings
@@ -228,19 +223,16 @@ def taught_head(job: Job) -> tuple[nn.Module, dict[str, float]]:
         method = make_method(TrainConfig.of(method=contender.method, **contender.settings).method, context)
     head = made(DIMENSIONS, "linear")
     model = PrototypicalNetwork(head, contender.settings["scale"]) if contender.method == "prototypical" else head
-    groups: list[dict[str, Any]] = [{"params": list(head.parameters())}]
-    if own := list(method.parameters()):
-        groups.append({"params": own, "lr": job.rate * contender.own_rate})
-    model, method = model.to(DEVICE), method.to(DEVICE)
-    optimiser = torch.optim.Adam(groups, lr=job.rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, task.updates)
-    labels = torch.from_numpy(images.labels).to(DEVICE)
-    step = Step(model, method, optimiser, EmbeddedOnce(views), labels)
-    sampler = method.sampler(labels.cpu(), job.seed)
-    for update in range(task.updates):
-        indices = sampler.draw(update).to(DEVICE)
-        step(Batch(indices, random_numbers(AUGMENT, labels[indices], job.seed, update)))
-        schedule.step()
+    learn(
+        model.to(DEVICE),
+        method.to(DEVICE),
+        views,
+        torch.from_numpy(images.labels).to(DEVICE),
+        updates=task.updates,
+        rate=job.rate,
+        own_rate=contender.own_rate,
+        seed=job.seed,
+    )
     return head, {"seconds": time.perf_counter() - start}
 
 
@@ -248,18 +240,11 @@ def taught_head(job: Job) -> tuple[nn.Module, dict[str, float]]:
 def measured(vectors: Tensor, labels: Tensor, task: Task) -> dict[str, Any]:
     """Of unit vectors: how they rank each other, and few-shot classification."""
     results: dict[str, Any] = ranked(vectors, labels)
-    way = min(task.way, int(labels.max()) + 1)
-    for rule, shot in product(RULES if task.episodes else (), (1, 5)):
-        episodes = draw_episodes(labels, Classification(way, shot), task.episodes, 1).to(vectors.device)
-        shots = torch.arange(way, device=vectors.device).repeat_interleave(shot)
-        accuracies = []
-        for some in episodes.split(EPISODES_AT_ONCE):  # type: ignore[no-untyped-call]
-            support, queries = (vectors[part.flatten(1)] for part in some.split([shot, some.shape[2] - shot], dim=2))
-            right = torch.arange(way, device=vectors.device).repeat_interleave(some.shape[2] - shot)
-            accuracies.append((scores_by(rule, support, shots, way, queries).argmax(-1) == right).double().mean(-1))
-        values = 100 * torch.cat(accuracies)
-        interval = 1.96 * values.std().item() / len(values) ** 0.5
-        results.setdefault(rule, {})[f"{shot}-shot {way}-way"] = {"mean": values.mean().item(), "interval": interval}
+    if task.episodes:
+        way = min(task.way, int(labels.max()) + 1)
+        for rule in RULES:
+            tasks = [Classification(way, shot) for shot in (1, 5)]
+            results[rule] = summary(evaluate_embeddings(vectors, labels, tasks, task.episodes, 1, rule))
     return results
 
 

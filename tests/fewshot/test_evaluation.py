@@ -6,7 +6,16 @@ import torch
 from oracles import metric_of
 
 from rankshot.data import ImageSet
-from rankshot.fewshot import Classification, EmbeddingAnswerer, Retrieval, draw_episodes, evaluate, evaluation
+from rankshot.fewshot import (
+    Classification,
+    EmbeddingAnswerer,
+    Retrieval,
+    draw_episodes,
+    embed_all,
+    evaluate,
+    evaluate_embeddings,
+    evaluation,
+)
 from rankshot.models import Conv4
 
 TASKS = [
@@ -180,3 +189,15 @@ def test_episodes_at_once_of_who_holds_much_of_each(images, held, at_once):
     assert found.values.tolist() == pytest.approx([0.2] * 6)
     with pytest.raises(ValueError, match="unknown batch_norm"):
         evaluate(First(), images, TASKS[:1], episodes=6, batch_norm="nonsense")
+
+
+@pytest.mark.parametrize("rule", ["ap", "prototype", "logistic"])
+def test_embeddings_that_are_there_are_asked_the_same(rule, images):
+    network, labels = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(256, 6)), torch.from_numpy(images.labels)
+    expected = evaluate(network, images, TASKS, 20, 4, rule=rule)
+    vectors = 7 * embed_all(network, images)  # of any length
+    found = evaluate_embeddings(vectors, labels, TASKS, 20, 4, rule)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.values, other.values)
+    with pytest.raises(ValueError, match="rule"):
+        evaluate_embeddings(vectors, labels, TASKS, 20, 4, "best")

@@ -2,7 +2,7 @@
 
 from .answerer import Answerer, EmbeddingAnswerer, HasRule, can_answer
 from .episodes import draw_episodes
-from .evaluation import Result, embed_all, evaluate, pixels_for, summary
+from .evaluation import Result, embed_all, evaluate, evaluate_embeddings, pixels_for, summary
 from .rules import class_scores
 from .tasks import Classification, Retrieval, Task, tasks_for
 
@@ -19,6 +19,7 @@ __all__ = [
     "draw_episodes",
     "embed_all",
     "evaluate",
+    "evaluate_embeddings",
     "pixels_for",
     "summary",
     "tasks_for",

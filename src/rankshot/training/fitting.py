@@ -47,6 +47,7 @@ FINE_TUNING: dict[str, Any] = {
     "updates": 300,
     "validate_every": 30,
 }
+HEAD_ALONE: dict[Any, dict[str, Any]] = {"scale": {"learning_rate": 0.003}}  # of a frozen network
 TOLD_BY_A_RUN = {"data", "method"}  # in config.json
 Tell = Callable[[str], None]
 
@@ -147,6 +148,8 @@ def with_recipe_of_its_start(
     """The recipe that the first weights were made by, or else the usual one of fine-tuning, but for what is given."""
     init = str(config.network.init)
     recipe = recipe_of(init)
+    if "all" in config.network.frozen:
+        recipe |= HEAD_ALONE.get(config.network.head, {})
     if preset is not None:  # which says all but what the network itself is
         recipe = {"mirror": recipe["mirror"]}
     if config.method.is_object or method_class(config.method.name) is not LossMethod:  # it has one of its own

@@ -1,0 +1,148 @@
+"""A head for ResNet-12, learned by ranking the classes that it has classified: `python -m benchmarks.deep_heads WEIGHTS`.
+
+WEIGHTS are what `benchmarks.deep` wrote. The network stays as it is and embeds mini-ImageNet once; heads learn from these
+embeddings, with more or fewer weights, by several losses. Each is judged on the validation classes and measured on the test
+classes, one json a trial below results/trials/deep-heads. Beside them stand the network without a head, and its embeddings
+less their mean, which no ranking has a part in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rankshot import data, fewshot
+from rankshot.losses import RankingLoss, SmoothAPLoss, SupConLoss
+from rankshot.methods import Context, LossMethod
+from rankshot.models.headed import made
+from rankshot.models.network import NETWORKS, build
+from rankshot.randomness import generator_for
+from rankshot.tensors import read_tensors
+from rankshot.vectors import unit_vectors
+
+from .deep import DATA, DEVICE, cropped
+from .heads import learn
+from .measure import circumstances
+from .places import ROOT
+
+FOLDER = ROOT / "results" / "trials" / "deep-heads"
+DIMENSIONS, CLASSES, BATCH_CLASSES, BATCH = 640, 64, 32, 256
+AT_ONCE, CROPS, SMALLEST_CROP = 256, 3, 0.35
+RULES, SEED = ("prototype", "logistic"), 1
+LOSSES: dict[str, Callable[[], nn.Module]] = {
+    "map-dlm": RankingLoss,
+    "map-ssvm": lambda: RankingLoss(framework="ssvm"),
+    "map-dlm-paper": lambda: RankingLoss.paper("dlm"),
+    "smooth-ap": SmoothAPLoss,
+    "supcon": SupConLoss,
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A head, what it learns by, how fast and how long; the plain network and its centred embeddings have no loss."""
+
+    head: str
+    loss: str = ""
+    rate: float = 0.0
+    updates: int = 0
+
+    @property
+    def name(self) -> str:
+        return "-".join([self.head, *([self.loss, f"rate-{self.rate:g}", f"updates-{self.updates}"] if self.loss else [])])
+
+
+def trials() -> Iterator[Trial]:
+    yield from (Trial("none"), Trial("centred"))
+    for loss, rate, updates in product(LOSSES, (0.001, 0.003, 0.01), (75, 150, 300)):
+        yield Trial("scale", loss, rate, updates)
+    for loss, rate in product(LOSSES, (0.00003, 0.0001, 0.0003)):
+        yield Trial("linear", loss, rate, 150)
+
+
+def network_in(weights: Path) -> nn.Module:
+    network = build({"name": "resnet12"}, NETWORKS["resnet12"].about["preprocess"])
+    stored = {name.removeprefix("trunk."): x for name, x in read_tensors(weights).items() if name.startswith("trunk.")}
+    network.load_state_dict({name: x.float() if x.is_floating_point() else x for name, x in stored.items()})
+    return network.to(DEVICE).eval()
+
+
+@torch.no_grad()
+def seen(network: nn.Module, pixels: Tensor, crops: int) -> Tensor:
+    """(n, 1 + crops, D) unit vectors: of whole images with their mirror images, and of random parts of them."""
+    random, parts = generator_for(0, "crops", device=DEVICE), []
+    for some in pixels.split(AT_ONCE):  # type: ignore[no-untyped-call]
+        images = some.to(DEVICE).float() / 255
+        views = [network(images) + network(images.flip(-1))]
+        views += [network(cropped(images, SMALLEST_CROP, images.shape[-1], random)) for _ in range(crops)]
+        parts.append(torch.stack([unit_vectors(view) for view in views], 1))
+    return torch.cat(parts)
+
+
+def measured(vectors: Tensor, labels: Tensor, episodes: int) -> dict[str, Any]:
+    """Classification by both rules, and retrieval."""
+    retrieval, found = fewshot.Retrieval(min(20, int(labels.max()) + 1)), {}
+    for rule in RULES:
+        tasks: list[fewshot.Task] = [fewshot.Classification(5, 1), fewshot.Classification(5, 5)]
+        tasks += [retrieval] if rule == RULES[0] else []
+        found[rule] = fewshot.summary(fewshot.evaluate_embeddings(vectors, labels, tasks, episodes, SEED, rule))
+    return found
+
+
+def head_of(trial: Trial, views: Tensor, labels: Tensor) -> nn.Module:
+    torch.manual_seed(0)
+    if not trial.loss:
+        head = made(DIMENSIONS, "scale").to(DEVICE)
+        if trial.head == "centred":
+            head.offset.data = views[:, 0].mean(0)
+        return head
+    head = made(DIMENSIONS, trial.head).to(DEVICE)  # type: ignore[arg-type]
+    method = LossMethod(Context(DIMENSIONS, CLASSES, BATCH_CLASSES, BATCH), LOSSES[trial.loss]())
+    learn(head, method.to(DEVICE), views, labels, updates=trial.updates, rate=trial.rate)
+    return head
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("weights", type=Path)
+    parser.add_argument("--episodes", type=int, default=10_000)
+    parser.add_argument("--only", help="trials whose names begin so")
+    parser.add_argument("--to", type=Path, default=FOLDER)
+    options = parser.parse_args()
+    network = network_in(options.weights)
+    sets = {split: data.load(DATA, split) for split in ("train", "val", "test")}
+    views = {split: seen(network, images.pixels(), CROPS if split == "train" else 0) for split, images in sets.items()}
+    labels = torch.from_numpy(sets["train"].labels).to(DEVICE)
+    for trial in trials():
+        path = options.to / options.weights.stem / f"{trial.name}.json"
+        if path.exists() or not trial.name.startswith(options.only or ""):
+            continue
+        start = time.perf_counter()
+        head = head_of(trial, views["train"], labels)
+        results = {**circumstances(0), "trial": asdict(trial), "weights": options.weights.stem}
+        results["seconds"] = time.perf_counter() - start
+        with torch.no_grad():
+            for split in ("val", "test"):
+                known = torch.from_numpy(sets[split].labels)
+                results[split] = measured(head(views[split][:, 0]), known, options.episodes)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(results, indent=1) + "\n")
+        shown = [
+            f"{100 * results[split]['prototype'][task]['mean']:.2f}"
+            for split in ("val", "test")
+            for task in results[split]["prototype"]
+        ]
+        print(trial.name, *shown, flush=True)
+
+
+if __name__ == "__main__":
+    main()
