@@ -26,6 +26,7 @@ from .tasks import Classification
 AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on (docs/experiments.md)
 MOST_CLASSES, IMAGES_A_CLASS = 256, 20
 WAY, SHOT, EPISODES, RATE = 20, 5, 200, 0.05  # by which it is judged whether they help
+AT_LEAST = 1.1  # times as many strangers, to be worth having
 MEANS = "means"  # in the file
 
 
@@ -61,7 +62,7 @@ def against(queries: Tensor, trained: Tensor | None) -> Tensor:
 
 
 def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
-    """Whether more strangers are caught with them than without, where 5 % of known images are turned away.
+    """Whether clearly more strangers are caught with them than without, where 5 % of known images are turned away.
 
     In episodes of classes that the network was not trained on, (n, D) unit vectors and (n,) labels; one class of each
     episode has no examples. False also where there are too few classes to tell.
@@ -80,7 +81,7 @@ def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
     for nearness in (near, near - less):
         threshold = nearness[:, :-1].flatten().double().quantile(RATE)
         caught.append((nearness[:, -1] < threshold).double().mean().item())
-    return caught[1] > caught[0]
+    return caught[1] > AT_LEAST * caught[0]
 
 
 def write(folder: Path, means: Tensor | None) -> None:
