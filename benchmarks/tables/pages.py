@@ -9,6 +9,7 @@ from pathlib import Path
 from rankshot.reproduce.tables import trials_table
 
 from ..places import RESULTS, ROOT
+from .deep import deep_trials, of_fine_tuning
 from .defaults import defaults
 from .own_images import data, gallery, ready, rejection
 from .photographs import fine_tuned, photographs
@@ -39,6 +40,8 @@ SECTIONS = {
     "objectives": objectives,
     "fine_tuned": fine_tuned,
     "defaults": defaults,
+    "deep_trials": deep_trials,
+    "fine_tuning_cub": lambda: of_fine_tuning("cub"),
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "large_batches": large_batches,
