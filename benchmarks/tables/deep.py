@@ -19,29 +19,21 @@ PARTS = {"network": "the whole network", "head": "a linear head, the network fro
 
 
 def deep_trials() -> str:
-    """One line a trial, as its json has it."""
+    """One line a trial, as its json has it, the best on validation classes last."""
+    found = {path.stem: json.loads(path.read_text()) for path in TRIALS.glob("*.json")}
     rows = []
-    for path in sorted(
-        TRIALS.glob("*.json"), key=lambda path: json.loads(path.read_text())["test"]["ap"]["retrieval 20-way"]["mean"]
-    ):
-        record = json.loads(path.read_text())
+    for name, record in sorted(found.items(), key=lambda item: item[1]["val"]["ap"]["retrieval 16-way"]["mean"]):
         trial = record["trial"]
         on = f"embedding, weight {trial['weight']:g}" if not trial["projection"] else "projection"
         ranked = RANKED[trial["rank"]]
-        cells = [f"`{path.stem}`", f"{ranked}, on the {on}" if ranked else "–", f"{record['updates']:,}"]
+        cells = [f"`{name}`", f"{ranked}, on the {on}" if ranked else "–", f"{record['updates']:,}"]
         for split, retrieval in (("val", "retrieval 16-way"), ("test", "retrieval 20-way")):
-            found = record[split]
-            values = (
-                found["logistic"]["1-shot 5-way"],
-                found["logistic"]["5-shot 5-way"],
-                found["ap"][retrieval],
-            )
+            logistic, ap = record[split]["logistic"], record[split]["ap"]
+            values = (logistic["1-shot 5-way"], logistic["5-shot 5-way"], ap[retrieval])
             cells += [f"{100 * value['mean']:.1f}" for value in values]
         rows.append(cells)
-    columns = ["1-shot", "5-shot", "retrieval"]
-    return table(
-        ["", "ranked", "updates", *(f"val {each}" for each in columns), *(f"test {each}" for each in columns)], rows
-    )
+    columns = [f"{split} {task}" for split in ("val", "test") for task in ("1-shot", "5-shot", "retrieval")]
+    return table(["", "ranked", "updates", *columns], rows)
 
 
 def of_fine_tuning(task: str) -> str:
