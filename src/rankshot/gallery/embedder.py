@@ -177,7 +177,7 @@ class Embedder:
             return False
         here = self.network.state_dict()
         return stored.keys() == here.keys() and all(
-            torch.equal(here[name].cpu(), tensor) for name, tensor in stored.items()
+            torch.equal(here[name].cpu(), tensor.to(here[name].dtype)) for name, tensor in stored.items()
         )
 
     @property

@@ -13,7 +13,7 @@ from rankshot.schema import read_json
 from rankshot.tensors import read_notes
 from rankshot.training.card import write_card
 
-MOST_BYTES = 500_000
+MOST_BYTES = 26_000_000
 FILES = (CLASSES, EVALUATION, ONE_SHOT)
 
 
@@ -30,7 +30,8 @@ def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
             f"{run} was measured after update {measured}, but holds update {kept}: rankshot evaluate {run} first"
         )
     if (size := (run / WEIGHTS).stat().st_size) > MOST_BYTES:
-        raise ValueError(f"{run / WEIGHTS} has {size:,} bytes: at most {MOST_BYTES:,} are shipped")
+        halved = "python -m rankshot.reproduce.halve makes them half as many"
+        raise ValueError(f"{run / WEIGHTS} has {size:,} bytes: at most {MOST_BYTES:,} are shipped; {halved}")
     if (folder / name).exists():  # an earlier network of this name
         shutil.rmtree(folder / name)
     shipped = copy_pretrained(run, folder / name, (*FILES, CLASS_MEANS))
