@@ -27,7 +27,7 @@ from .places import FOLDER
 
 SEED, ROUNDS = 0, 5
 IMAGES = {"cpu": 64, "cuda": 4096}
-BATCHES = {"cpu": (1, 8, 32), "cuda": (64, 256, 1024)}
+BATCHES = {"cpu": (1, 2, 4, 8, 32), "cuda": (64, 256, 1024)}
 FILE_SIZE = (500, 375)  # pixels, as photographs of ImageNet have
 
 

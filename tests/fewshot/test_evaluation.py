@@ -17,6 +17,7 @@ from rankshot.fewshot import (
     evaluation,
 )
 from rankshot.models import Conv4
+from rankshot.models.largest_layer import NUMBERS_AT_ONCE
 
 TASKS = [
     Classification(5, 1, per_class=6),
@@ -112,7 +113,7 @@ def test_the_model_is_left_as_it_was(model, images, norm):
 def test_chunks_and_seeds(model, images, monkeypatch, norm, at_once):
     whole = evaluate(model, images, TASKS, episodes=10, seed=1, batch_norm=norm)
     monkeypatch.setattr(evaluation, "AT_ONCE", {"cpu": at_once})
-    monkeypatch.setattr(evaluation, "PIXELS_AT_ONCE", {"cpu": 10 * 16 * 16})
+    monkeypatch.setitem(NUMBERS_AT_ONCE, "cpu", 10 * 64 * 16 * 16)
     for one, other in zip(whole, evaluate(model, images, TASKS, episodes=10, seed=1, batch_norm=norm), strict=True):
         torch.testing.assert_close(one.values, other.values)
     alone = evaluate(model, images, TASKS[2:3], episodes=10, seed=1, batch_norm=norm)  # the other tasks make no difference

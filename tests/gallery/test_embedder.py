@@ -13,7 +13,6 @@ from torch import nn
 
 from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Unreadable
-from rankshot.gallery import embedder as module
 from rankshot.models import Conv4, from_pretrained
 from rankshot.models.efficientnet_lite import preprocess_at
 from rankshot.models.network import build
@@ -35,7 +34,7 @@ def test_the_network_s_own(network, monkeypatch):
     embedder = Embedder(network, Preprocess(3, 16, 16))
     assert embedder.dimensions == 8
     np.testing.assert_allclose(embedder(images), expected, atol=1e-6)
-    monkeypatch.setitem(module.PIXELS_AT_ONCE, "cpu", 2 * 16 * 16)
+    monkeypatch.setattr(embedder, "_at_once", 2)
     np.testing.assert_allclose(embedder(iter(images)), expected, atol=1e-6)
     assert embedder([]).shape == (0, 8)
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from rankshot.models import Conv4
 from rankshot.models.efficientnet_lite import EfficientNetLite
-from rankshot.models.largest_layer import largest_layer
+from rankshot.models.largest_layer import images_at_once, largest_layer
 
 
 @pytest.mark.parametrize(("network", "shape"), [(Conv4(3, 16), (3, 40, 32)), (EfficientNetLite(), (3, 64, 64))])
@@ -27,3 +27,12 @@ def test_a_network_that_cannot_be_looked_at_so():
             return images if images.sum().item() else -images
 
     assert largest_layer(Looks(), (3, 8, 8)) == 0
+
+
+def test_how_many_images_at_once():
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    assert images_at_once(64 * 28 * 28, cpu) == 83
+    assert images_at_once(2**30, cpu) == 1
+    assert images_at_once(64 * 28 * 28, gpu) == 2**28 // (64 * 28 * 28)
+    assert images_at_once(0, cpu) == 2**22
+    assert images_at_once(64 * 28 * 28, torch.device("meta")) == 83  # as on a CPU, where nothing is known

@@ -51,6 +51,6 @@ def test_what_is_not_shipped(run, tmp_path):
         ship(copy, "mine", tmp_path)
     (copy / "evaluation.json").write_text(json.dumps({"update": "2"}))
     write_tensors(copy / "model.safetensors", {"large": torch.zeros(6_500_001)}, {"update": "2"})
-    with pytest.raises(ValueError, match="bytes: at most 26,000,000 are shipped; python -m rankshot.reproduce.halve"):
+    with pytest.raises(ValueError, match=r"bytes: at most 26,000,000 are shipped; python -m rankshot\.reproduce\.halve"):
         ship(copy, "mine", tmp_path)
     assert not (tmp_path / "mine").exists()

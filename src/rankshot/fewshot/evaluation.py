@@ -14,7 +14,7 @@ from rankshot import ranking
 from rankshot.data import ImageSet
 from rankshot.gathering import part_of, whole_of, world_size
 from rankshot.limits import whole
-from rankshot.models.largest_layer import largest_layer
+from rankshot.models.largest_layer import images_at_once, largest_layer
 from rankshot.vectors import unit_vectors
 
 from .answerer import Answerer, BatchAnswerer, HasRule, check_batch_norm, embed, normalising_with
@@ -23,7 +23,6 @@ from .rules import check_rule, scores_by
 from .tasks import Classification, Retrieval, Task
 
 AT_ONCE = {"cpu": 2**23, "cuda": 2**26}  # similarities of one chunk of episodes
-PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**22}  # of images embedded together, by a network of 64 filters
 NUMBERS_AT_ONCE = {"cpu": 2**27, "cuda": 2**31}  # numbers that an `BatchAnswerer` holds beside the images
 KEPT_ON_DEVICE = 2**33  # bytes of images
 
@@ -250,4 +249,4 @@ def _images_at_once(model: object, pixels: Tensor) -> int:
     if not numbers:
         kernels = [weight for weight in model.parameters() if weight.dim() == 4] if isinstance(model, nn.Module) else []
         numbers = max([0, *(len(kernel) for kernel in kernels)]) * shape[1] * shape[2]
-    return max(1, 64 * _at_once(PIXELS_AT_ONCE, _device_of(model)) // max(numbers, 64 * shape[1] * shape[2]))
+    return images_at_once(max(numbers, 64 * shape[1] * shape[2]), _device_of(model))

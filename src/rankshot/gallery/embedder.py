@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.hardware import device_for
 from rankshot.models.export import export
 from rankshot.models.folder_files import CARD, CLASS_MEANS, CLASSES, EVALUATION, ONE_SHOT, WEIGHTS
-from rankshot.models.largest_layer import largest_layer
+from rankshot.models.largest_layer import images_at_once, largest_layer
 from rankshot.models.network import NETWORKS, embedder_in, wrap
 from rankshot.models.pretrained import described_in, from_pretrained, preprocess_in
 from rankshot.models.saving import copy_pretrained, description_of, save_pretrained
@@ -34,7 +35,6 @@ from rankshot.vectors import unit_vectors
 from .one_shot import OneShot, read
 from .pictures import Failure, Unreadable, decoded
 
-PIXELS_AT_ONCE = {"cpu": 2**19, "cuda": 2**23}  # of images embedded together: a GPU takes hardly longer for many
 MOST_BYTES_A_LAYER = 2**28  # of one image
 GPU_TURN = threading.Lock()
 Vectors = NDArray[np.float32]
@@ -145,9 +145,7 @@ class Embedder:
 
     def each(self, images: Iterable[Any]) -> Iterator[Embedded]:
         """Chunk by chunk, for more images than fit in memory; those that cannot be read are told, and the rest goes on."""
-        pixels_at_once = PIXELS_AT_ONCE.get(self.device.type, PIXELS_AT_ONCE["cpu"])
-        at_once = max(1, pixels_at_once // (self.preprocess.height * self.preprocess.width))
-        for places, pixels, failures in decoded(images, self.preprocess, at_once):
+        for places, pixels, failures in decoded(images, self.preprocess, self._at_once):
             vectors = self._vectors(np.stack(pixels)) if pixels else np.zeros((0, self.dimensions), np.float32)
             yield Embedded(places, vectors, failures)
 
@@ -179,6 +177,11 @@ class Embedder:
         return stored.keys() == here.keys() and all(
             torch.equal(here[name].cpu(), tensor.to(here[name].dtype)) for name, tensor in stored.items()
         )
+
+    @cached_property
+    def _at_once(self) -> int:
+        _, height, width = self.preprocess.shape
+        return images_at_once(largest_layer(self.network, self.preprocess.shape) or 64 * height * width, self.device)
 
     @property
     def device(self) -> torch.device:

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from rankshot.data.augmentation import augmented, random_numbers
 from rankshot.gathering import part_of
+from rankshot.models.largest_layer import images_at_once, largest_layer
 
 from .batch import Batch
 from .batch_memory import SHARE, free_bytes
 from .estimate import in_words
 
 VIEWS = 4  # of an image, where it is augmented: as it is, and changed in three ways
-PIXELS_AT_ONCE = 2**20
 
 
 class Inputs(Protocol):
@@ -84,7 +84,8 @@ def embedded_once(
     How long that takes is told after the first of them. The network and the labels (n,) are on the training device.
     """
     device, views = labels.device, views_of(augment)
-    at_once = max(1, PIXELS_AT_ONCE // images[0, 0].numel())
+    shape = (images.shape[1], images.shape[2], images.shape[3])
+    at_once = images_at_once(largest_layer(network, shape) or 64 * images[0, 0].numel(), device)
     parts = [(view, rows) for view in range(views) for rows in torch.arange(len(images)).split(at_once)]  # type: ignore[no-untyped-call]
     found: list[Tensor] = []
     start = time.perf_counter()
