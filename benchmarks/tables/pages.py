@@ -12,7 +12,7 @@ from ..places import RESULTS, ROOT
 from .deep import deep_trials, of_fine_tuning
 from .defaults import defaults
 from .own_images import data, gallery, ready, rejection
-from .photographs import fine_tuned, photographs
+from .photographs import embedding, fine_tuned, photographs
 from .ranking import headlines, large_batches, micro_batches, objectives, tables
 from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
@@ -37,6 +37,7 @@ SECTIONS = {
     "gallery": gallery,
     "rejection": rejection,
     "photographs": photographs,
+    "embedding": embedding,
     "objectives": objectives,
     "fine_tuned": fine_tuned,
     "defaults": defaults,

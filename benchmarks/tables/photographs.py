@@ -19,6 +19,23 @@ PHOTOGRAPHS = {
 }
 
 
+def embedding() -> str:
+    """From pictures and files to vectors, beside the bare network, on every machine that was measured."""
+    parts = []
+    for path in sorted(FOLDER.glob("embedding-*.json")):
+        r = json.loads(path.read_text())
+        rows = []
+        for name, found in r["networks"].items():
+            rates = found["images_a_second"]
+            bare = max(rate for contender, rate in rates.items() if contender.startswith("bare"))
+            columns = (bare, rates["pictures"], rates["files"], rates["decoding"])
+            share = f"**{100 * found['share_of_the_bare_network']:.0f} %**"
+            rows.append([f"`{name}`, {found['size']} pixels", *(f"{rate:,.0f}" for rate in columns), share])
+        head = ["images a second", "bare network", "from pictures", "from files", "decoding alone", "pictures / bare"]
+        parts.append(f"{table(head, rows)}\n\n{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}.")
+    return "\n\n".join(parts)
+
+
 def photographs() -> str:
     """Every network, size and rule, and how far the default is from the best of them."""
     parts = []
