@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from rankshot import data, fewshot
 from rankshot.losses import RankingLoss, SmoothAPLoss, SupConLoss
 from rankshot.methods import Context, LossMethod
-from rankshot.models.headed import made
+from rankshot.models.headed import head_for
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
 from rankshot.tensors import read_tensors
@@ -101,11 +101,11 @@ def measured(vectors: Tensor, labels: Tensor, episodes: int) -> dict[str, Any]:
 def head_of(trial: Trial, views: Tensor, labels: Tensor) -> nn.Module:
     torch.manual_seed(0)
     if not trial.loss:
-        head = made(DIMENSIONS, "scale").to(DEVICE)
+        head = head_for(DIMENSIONS, "scale").to(DEVICE)
         if trial.head == "centred":
             head.offset.data = views[:, 0].mean(0)
         return head
-    head = made(DIMENSIONS, trial.head).to(DEVICE)  # type: ignore[arg-type]
+    head = head_for(DIMENSIONS, trial.head).to(DEVICE)  # type: ignore[arg-type]
     method = LossMethod(Context(DIMENSIONS, CLASSES, BATCH_CLASSES, BATCH), LOSSES[trial.loss]())
     learn(head, method.to(DEVICE), views, labels, updates=trial.updates, rate=trial.rate)
     return head

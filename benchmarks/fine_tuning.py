@@ -35,7 +35,7 @@ from rankshot.fewshot.evaluation import embed_all
 from rankshot.methods import Context, LossMethod, Method
 from rankshot.methods.method import make_method
 from rankshot.methods.prototypical import PrototypicalNetwork
-from rankshot.models.headed import made
+from rankshot.models.headed import head_for
 from rankshot.training import Callback, TrainConfig, train
 from rankshot.training.inputs import embedded_once
 from rankshot.vectors import unit_vectors
@@ -221,7 +221,7 @@ def taught_head(job: Job) -> tuple[nn.Module, dict[str, float]]:
         method = LossMethod(context, FromPML(contender, len(images.classes), DIMENSIONS))
     else:
         method = make_method(TrainConfig.of(method=contender.method, **contender.settings).method, context)
-    head = made(DIMENSIONS, "linear")
+    head = head_for(DIMENSIONS, "linear")
     model = PrototypicalNetwork(head, contender.settings["scale"]) if contender.method == "prototypical" else head
     learn(
         model.to(DEVICE),

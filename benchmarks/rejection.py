@@ -16,12 +16,13 @@ import torch
 from rankshot import data
 from rankshot.data import ImageSet
 from rankshot.fewshot import Classification
+from rankshot.fewshot.class_means import other_classes
 from rankshot.fewshot.episodes import draw_episodes
 from rankshot.fewshot.evaluation import embed_all
 from rankshot.fewshot.rules import prototypes
 from rankshot.gallery import Embedder
 from rankshot.gallery.one_shot import RATES
-from rankshot.gallery.rejection import calibrated, nearness, other_classes
+from rankshot.gallery.rejection import calibrated, nearness
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.shipped import folder_of
 from rankshot.reproduce.calibrate import other_test_classes

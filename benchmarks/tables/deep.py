@@ -9,11 +9,10 @@ from typing import Any
 
 from rankshot.reproduce.tables import markdown as table
 
+from ..deep import FOLDER as TRIALS
 from ..fine_tuning import FOLDER as FINE_TUNED
 from ..fine_tuning import METHODS, records
-from ..places import ROOT
 
-TRIALS = ROOT / "results" / "trials" / "deep"
 RANKED = {"": "", "nothing": "", "upright": "classes", "classes": "classes", "turned": "turned classes", "images": "images"}
 PARTS = {"network": "the whole network", "head": "a linear head, the network frozen"}
 

@@ -119,7 +119,7 @@ def test_a_saved_classifier_has_its_own_settings(folder, capsys):
         assert f"the classifier in kept has its own {name}: leave out --{name}" in capsys.readouterr().err
     assert main(command) == 0
     told = capsys.readouterr()
-    assert "none of these below a cosine of 0.999; " in told.err
+    assert "none of these below a nearness of 0.999; " in told.err
     assert {row["label"] for row in csv.DictReader(told.out.splitlines())} <= {*COLOURS, "none of these"}
     assert "none of these" in told.out
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 from small import small
 
+from rankshot import Embedder, FewShotClassifier
 from rankshot.data import ImageSet, load
 from rankshot.fewshot import class_means
 from rankshot.fewshot.class_means import IMAGES_A_CLASS, MOST_CLASSES, help_reject, measured, read, some_of_each, write
@@ -76,6 +77,25 @@ def test_whether_they_help():
     assert not help_reject(0 * common, images, labels)  # they change nothing
     assert not help_reject(common, images[:30], labels[:30])  # two classes: none can be left out
     assert not help_reject(common, images[::15], labels[::15])  # a single image of each
+
+
+def test_a_classifier_counts_them_against_an_image(tmp_path, drawn, always):
+    train(small(updates=2, root=drawn), tmp_path / "run")
+    letters, others = load("glyphs", "val", drawn), load("glyphs", "train", drawn)
+    places = np.flatnonzero(letters.labels < 3)
+    plain = FewShotClassifier(Embedder(tmp_path / "run"), reject=0.05)
+    plain.embedder.class_means = None
+    plain.fit(letters.images[places], letters.labels[places])
+    careful = FewShotClassifier(Embedder(tmp_path / "run"), reject=0.05).fit(letters.images[places], letters.labels[places])
+    strangers = others.images[:40]
+    assert (careful.nearness(strangers) < plain.nearness(strangers)).all()
+    again = FewShotClassifier.from_pretrained(careful.save_pretrained(tmp_path / "saved"))
+    np.testing.assert_allclose(again.nearness(strangers), careful.nearness(strangers), atol=1e-6)
+    assert again.rejection_.threshold == pytest.approx(careful.rejection_.threshold, abs=1e-6)
+    # With one example of each class and a threshold of one's own, nothing can tell which of them are taught.
+    single = [np.flatnonzero(letters.labels == label)[0] for label in range(3)]
+    one = FewShotClassifier(Embedder(tmp_path / "run"), threshold=0.5).fit(letters.images[single], letters.labels[single])
+    assert one._now().others is None
 
 
 @pytest.mark.parametrize("means", [torch.zeros(3), torch.zeros(0, 4), torch.full((2, 3), torch.nan)])

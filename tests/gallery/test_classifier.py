@@ -224,7 +224,7 @@ def test_a_run_or_shipped_weights(tmp_path):
         ({"rule": "far"}, "unknown rule 'far': there is 'ap', 'nearest', 'prototype', 'logistic'"),
         ({"reject": 1.0}, "reject must be from 0 to less than 1, got 1.0"),
         ({"reject": "a"}, "reject must be a number or None, got 'a'"),
-        ({"threshold": 2}, "threshold is a cosine, from -1 to 1, got 2"),
+        ({"threshold": 3}, "threshold is of the nearness, from -2 to 2, got 3"),
         ({"threshold": True}, "threshold must be a number or None, got True"),
         ({"reject": np.bool_(False)}, "reject must be a number or None, got"),
     ],

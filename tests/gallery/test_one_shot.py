@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from rankshot.fewshot import class_means
 from rankshot.gallery import Embedder, FewShotClassifier
-from rankshot.gallery.one_shot import ONE_SHOT, RATES, OneShot, measured, read
+from rankshot.gallery.one_shot import ONE_SHOT, RATES, OneShot, known_beside, measured, read
 from rankshot.models.shipped import FOLDER, shipped
 
 
@@ -58,3 +59,20 @@ def test_damaged(tmp_path):
     (tmp_path / ONE_SHOT).write_text(json.dumps({"rates": []}))
     with pytest.raises(ValueError, match="thresholds must be there, got nothing"):
         read(tmp_path)
+
+
+def test_thresholds_go_with_the_class_means_that_they_were_measured_with(tmp_path):
+    means = torch.nn.functional.normalize(torch.rand(3, 4), dim=-1)
+    vectors = torch.nn.functional.normalize(torch.rand(60, 4), dim=-1)
+    labels = torch.arange(3).repeat_interleave(20)
+    plain, less = measured(vectors, labels), measured(vectors, labels, means)
+    assert (plain.with_class_means, less.with_class_means) == (False, True)
+    assert max(less.thresholds) < min(plain.thresholds)
+    for thresholds in (plain, less):
+        (tmp_path / ONE_SHOT).write_text(json.dumps(thresholds._asdict()))
+        class_means.write(tmp_path, None)
+        assert (known_beside(tmp_path)[0] is None) == thresholds.with_class_means
+        class_means.write(tmp_path, means)
+        found, beside = known_beside(tmp_path)
+        assert (found is None) != thresholds.with_class_means
+        torch.testing.assert_close(beside, means.double(), atol=1e-3, rtol=0)

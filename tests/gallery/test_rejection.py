@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from rankshot.fewshot.class_means import AGAINST
+from rankshot.fewshot.class_means import AGAINST, other_classes
 from rankshot.fewshot.rules import prototypes
-from rankshot.gallery.rejection import among_themselves, calibrated, judged, nearness, other_classes
+from rankshot.gallery.rejection import among_themselves, calibrated, judged, nearness
 
 
 def example(counts=(3, 1, 4), seed=0):
@@ -59,10 +59,11 @@ def test_what_looks_like_another_class_is_less_near():
 
 
 def test_classes_that_are_taught_do_not_count_against_themselves():
-    support, labels = example((5, 6, 4), seed=2)
-    same = normalize(prototypes(support, labels, 3) + 0.02 * torch.ones(6), dim=-1)
-    far = torch.linalg.svd(support.mean(0, keepdim=True)).Vh[-1:]  # at a right angle to where most are
-    kept = other_classes(torch.cat([same[:2], far]), support, labels, 3)
-    assert torch.equal(kept, far)
-    single, alone = example((1, 1, 1))
-    assert torch.equal(other_classes(same, single, alone, 3), same)  # with one example each, nobody can tell
+    random = torch.Generator().manual_seed(0)
+    centres = normalize(torch.randn(8, 40, generator=random, dtype=torch.float64), dim=-1)
+    labels = torch.arange(3).repeat_interleave(torch.tensor([5, 1, 4]))
+    noise = torch.randn(10, 40, generator=random, dtype=torch.float64)
+    support = normalize(centres[labels] + 0.12 * noise, dim=-1)  # each about 0.8 from its class, by cosine
+    kept = other_classes(centres, support, labels, 3)  # of which the first three are taught
+    assert torch.equal(kept, centres[3:])
+    assert torch.equal(other_classes(centres, support[4:7], torch.arange(3), 3), centres)  # one of each: nobody can tell

@@ -4,6 +4,7 @@ import pytest
 import torch
 from small import small
 
+from rankshot import Embedder
 from rankshot.models import from_pretrained, save_pretrained
 from rankshot.models.headed import headed_in
 from rankshot.models.network import build, trunk_of
@@ -59,3 +60,26 @@ def test_everything_frozen_and_no_head(tmp_path, drawn):
     with pytest.raises(ValueError, match=r"nothing to learn: all weights are frozen, and there is no head \(--head 128\)"):
         train(small(updates=2, validate_every=0, frozen=("all",), root=drawn), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("head", ["scale", "linear"])
+def test_a_head_that_starts_as_the_identity(head, tmp_path):
+    network, images = headed(head=head), torch.rand(3, 1, 28, 28)
+    with torch.no_grad():
+        expected = torch.nn.functional.normalize(trunk_of(network)(images), dim=-1)
+        torch.testing.assert_close(network(images), expected)
+        for weight in headed_in(network).head.parameters():
+            weight += 0.1 * torch.rand(weight.shape)
+        vectors = torch.nn.functional.normalize(network(images), dim=-1)
+        again = from_pretrained(save_pretrained(network, tmp_path / "saved"))
+        assert torch.equal(again(images), network(images))
+    assert not torch.allclose(vectors, expected, atol=1e-2)
+    assert Embedder(network, PICTURES).export(tmp_path / "network.pt2") < 1e-5
+
+
+@pytest.mark.parametrize("other", ["linear", 6])
+def test_a_head_of_another_kind_begins_anew(other, tmp_path, drawn):
+    train(small(updates=2, validate_every=0, head="scale", root=drawn), tmp_path / "first")
+    config = small(init=str(tmp_path / "first"), head=other, updates=1, validate_every=0, learning_rate=1e-30, root=drawn)
+    train(config, tmp_path / "second")
+    assert from_pretrained(tmp_path / "second").description["head"] == other

@@ -30,9 +30,10 @@ def test_a_network_that_cannot_be_looked_at_so():
 
 
 def test_how_many_images_at_once():
-    cpu, gpu = torch.device("cpu"), torch.device("cuda")
-    assert images_at_once(64 * 28 * 28, cpu) == 83
-    assert images_at_once(2**30, cpu) == 1
-    assert images_at_once(64 * 28 * 28, gpu) == 2**28 // (64 * 28 * 28)
-    assert images_at_once(0, cpu) == 2**22
-    assert images_at_once(64 * 28 * 28, torch.device("meta")) == 83  # as on a CPU, where nothing is known
+    cpu, gpu, shape = torch.device("cpu"), torch.device("cuda"), (1, 28, 28)
+    assert images_at_once(64 * 28 * 28, shape, cpu) == 83
+    assert images_at_once(2**30, shape, cpu) == 1
+    assert images_at_once(64 * 28 * 28, shape, gpu) == 2**28 // (64 * 28 * 28)
+    assert images_at_once(0, shape, cpu) == 83  # nobody knows
+    assert images_at_once(1, (3, 224, 224), cpu) == 6  # the images themselves take memory
+    assert images_at_once(64 * 28 * 28, shape, torch.device("meta")) == 83  # as on a CPU

@@ -35,7 +35,7 @@ def test_the_head_learns_what_it_learns_behind_its_network(more, tmp_path, drawn
     config = frozen(drawn, updates=6, **more)
     train(config, tmp_path / "once")
     with monkeypatch.context() as patch:
-        patch.setattr(setup, "fits", lambda *_: False)
+        patch.setattr(setup, "can_be_embedded_once", lambda *_: False)
         train(config, tmp_path / "each")
     once, each = (read_tensors(tmp_path / name / "model.safetensors") for name in ("once", "each"))
     assert once.keys() == each.keys()

@@ -33,9 +33,10 @@ COLUMNS = ("image", "label", "probability", "nearness", "example")
 class Options:
     """Tell the class of images from a few examples of each, with nothing to train.
 
-    Prints a line for every image: its class, how probable it is among these classes, its cosine with the mean of
-    the nearest one, and the example of its class that it is most like; in the order of the images, and of their names
-    within folders. Where most of the images lie in folders named as the classes, it tells at the end, on standard error,
+    Prints a line for every image: its class, how probable it is among these classes, how near it is to the nearest one
+    (its cosine with the mean of that class; less where it is like other classes that the network was trained on), and
+    the example of its class that it is most like; in the order of the images, and of their names within folders. Where
+    most of the images lie in folders named as the classes, it tells at the end, on standard error,
     how often it was right. What cannot be read is told, and the rest goes on; the exit code is 1 then.
     """
 
@@ -55,7 +56,7 @@ class Options:
     reject: float | None = None
     """Answer `unknown` where an image is none of these: the share of known images that may be turned away, such as 0.05."""
     threshold: float | None = None
-    """Answer `unknown` below this cosine with the mean of the nearest class, instead of looking for one by --reject."""
+    """Answer `unknown` below this nearness, instead of looking for a threshold by --reject."""
     unknown: str = "none of these"
     """What to answer then."""
     save: Path | None = None
@@ -177,7 +178,7 @@ def tell_rejection(classifier: FewShotClassifier) -> None:
         line.false_acceptances >= 0
     )
     by_examples = f"; {', and '.join(wrong)}" if wrong else ""
-    complain(f"none of these below a cosine of {line.threshold:.3f}{by_examples}")
+    complain(f"none of these below a nearness of {line.threshold:.3f}{by_examples}")
 
 
 def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -> Iterator[dict[str, Any]]:
@@ -185,7 +186,7 @@ def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -
         return
     labels, probabilities = classifier.predict(vectors), classifier.predict_proba(vectors).max(1)
     near, nearest = classifier.nearness(vectors), classifier.neighbours(vectors, 1, of=labels.tolist())
-    for name, label, probability, cosine, (example,) in zip(names, labels, probabilities, near, nearest, strict=True):
+    for name, label, probability, nearness, (example,) in zip(names, labels, probabilities, near, nearest, strict=True):
         answer = Options.unknown if label is None else str(label)  # of a classifier that was saved without a word for it
-        values = (name, answer, round(float(probability), 4), round(float(cosine), 4), example.name)
+        values = (name, answer, round(float(probability), 4), round(float(nearness), 4), example.name)
         yield dict(zip(COLUMNS, values, strict=True))

@@ -1,4 +1,4 @@
-"""The classes that a network was trained on, by the mean of each: an image that is near one of them may be none of yours.
+"""Classes that a network was trained on, by the mean of each: an image that is near one of them may be none of yours.
 
 They lie with the weights where that helps: "none of these" then counts against an image how near it is to them
 (`gallery.rejection`). Photographs gain by it. Characters, which are all alike to a network, do not.
@@ -20,10 +20,10 @@ from rankshot.tensors import read_tensors, write_tensors
 
 from .episodes import draw_episodes
 from .evaluation import embed_all
-from .rules import prototypes
+from .rules import class_sums, prototypes
 from .tasks import Classification
 
-AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on (docs/experiments.md)
+AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on
 MOST_CLASSES, IMAGES_A_CLASS = 256, 20
 WAY, SHOT, EPISODES, RATE = 20, 5, 200, 0.05  # by which it is judged whether they help
 AT_LEAST = 1.1  # times as many strangers, to be worth having
@@ -61,11 +61,29 @@ def against(queries: Tensor, trained: Tensor | None) -> Tensor:
     return AGAINST * (queries @ trained.T).amax(-1)
 
 
+def other_classes(trained: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:
+    """Of the classes that a network was trained on, those that are none of the taught ones, as far as one can tell.
+
+    The mean of k examples, whose cosines with each other are r, has a cosine of sqrt(k r / (1 + (k - 1) r)) with the mean
+    of all images of its class. A class whose mean is as near to that of a taught one, or twice as far at most, is taken for
+    it. With single examples alone there is no telling, and all classes are others.
+    """
+    sums, counts = class_sums(support, labels, way), torch.bincount(labels, minlength=way).to(support)
+    several = counts > 1
+    if not several.any():
+        return trained
+    pairs = counts[several] * (counts[several] - 1)
+    alike = ((sums[several].square().sum(-1) - counts[several]) / pairs).mean().clamp(0, 1)
+    expected = (counts * alike / (1 + (counts - 1) * alike)).sqrt()
+    limits = 1 - 2 * (1 - expected)
+    return trained[((trained @ nn.functional.normalize(sums, dim=-1).T) < limits).all(-1)]
+
+
 def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
     """Whether clearly more strangers are caught with them than without, where 5 % of known images are turned away.
 
     In episodes of classes that the network was not trained on, (n, D) unit vectors and (n,) labels; one class of each
-    episode has no examples. False also where there are too few classes to tell.
+    episode has no examples. False also where there are too few classes or images to tell.
     """
     counts = labels.bincount()
     way, shot = min(WAY, int((counts > 0).sum())), min(SHOT, int(counts[counts > 0].min()) - 1)
@@ -76,7 +94,13 @@ def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
     embedded = vectors[episodes]
     centres = nn.functional.normalize(embedded[:, :-1, :shot].mean(2), dim=-1)
     near = (embedded[:, :, shot:] @ centres[:, None].mT).amax(-1)
-    less = against(vectors, means.to(vectors))[episodes[:, :, shot:]]
+    taught, trained = torch.arange(way - 1).repeat_interleave(shot), means.to(vectors)
+    less = torch.stack(
+        [
+            against(each[:, shot:].flatten(0, 1), other_classes(trained, each[:-1, :shot].flatten(0, 1), taught, way - 1))
+            for each in embedded
+        ]
+    ).view_as(near)
     caught = []
     for nearness in (near, near - less):
         threshold = nearness[:, :-1].flatten().double().quantile(RATE)

@@ -106,6 +106,9 @@ def evaluate_embeddings(
     """
     check_episodes(episodes)
     check_rule(rule)
+    if embeddings.dim() != 2 or labels.shape != embeddings.shape[:1]:
+        got = f"{tuple(embeddings.shape)} and {tuple(labels.shape)}"
+        raise ValueError(f"embeddings must be (n, D), with a label for each, (n,), got {got}")
     vectors, no_rule = unit_vectors(embeddings), nn.Identity()
     drawn = [draw_episodes(labels.cpu(), task, episodes, seed) for task in tasks]
     return [
@@ -249,4 +252,4 @@ def _images_at_once(model: object, pixels: Tensor) -> int:
     if not numbers:
         kernels = [weight for weight in model.parameters() if weight.dim() == 4] if isinstance(model, nn.Module) else []
         numbers = max([0, *(len(kernel) for kernel in kernels)]) * shape[1] * shape[2]
-    return images_at_once(max(numbers, 64 * shape[1] * shape[2]), _device_of(model))
+    return images_at_once(numbers, shape, _device_of(model))

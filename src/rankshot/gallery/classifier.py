@@ -18,12 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 from torch import Tensor, nn
 
+from rankshot.fewshot.class_means import other_classes
 from rankshot.fewshot.rules import BEST, LINEAR, check_rule, prototypes, scores_by
 from rankshot.vectors import unit_vectors
 
 from .embedder import Embedder
 from .pictures import name_of
-from .rejection import Rejection, among_themselves, calibrated, judged, nearness, other_classes
+from .rejection import Rejection, among_themselves, calibrated, judged, nearness
 from .saved_classifier import SETTINGS, Saved, opened, save
 
 SIMILARITIES_AT_ONCE = 2**22
@@ -50,7 +51,7 @@ class Taught(NamedTuple):
     names       of the examples
     prototypes  (classes, D)
     weights     (classes, D), of a rule that learns a vector of each class
-    others      (classes, D), of other classes that the network was trained on
+    others      (classes, D), other classes that the network was trained on
     """
 
     support: NDArray[np.float64]
@@ -59,9 +60,9 @@ class Taught(NamedTuple):
     names: list[str]
     prototypes: NDArray[np.float64]
     weights: NDArray[np.float64] | None
-    others: Tensor | None
     rejection: Rejection | None
     temperature: float
+    others: Tensor | None = None
 
 
 TEACHING = threading.RLock()  # two threads that teach at once: the second adds to what the first has taught
@@ -276,8 +277,8 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 raise ValueError(f"{name} must be a number or None, got {getattr(self, name)!r}")
         if self.reject is not None and not 0 <= self.reject < 1:
             raise ValueError(f"reject must be from 0 to less than 1, got {self.reject!r}")
-        if self.threshold is not None and not -1 <= self.threshold <= 1:
-            raise ValueError(f"threshold is a cosine, from -1 to 1, got {self.threshold!r}")
+        if self.threshold is not None and not -2 <= self.threshold <= 2:
+            raise ValueError(f"threshold is of the nearness, from -2 to 2, got {self.threshold!r}")
 
     def _learn(self, X: Any, y: Any, *, first: bool) -> FewShotClassifier:
         """What fails leaves everything as it was."""
@@ -327,13 +328,15 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         others = self._other_classes(vectors, indices, len(classes))
         rejection = self._rejection(vectors, indices, len(classes), others)
         temperature = 1.0 if rule == "logistic" else USUAL_TEMPERATURE
-        taught = Taught(support, class_indices, classes, list(names), means, weights, others, rejection, temperature)
+        taught = Taught(support, class_indices, classes, list(names), means, weights, rejection, temperature, others)
         return taught._replace(temperature=self._temperature(taught))
 
     def _other_classes(self, support: Tensor, labels: Tensor, way: int) -> Tensor | None:
         """That the network was trained on, where its weights tell."""
         embedder = self._embedder()
         if embedder is None or embedder.class_means is None or embedder.class_means.shape[1] != support.shape[1]:
+            return None
+        if self.threshold is not None and len(support) == way:  # one example each: a taught class may be among them
             return None
         return other_classes(embedder.class_means, support, labels, way)
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from rankshot.data.decoding_steps import decoding_steps
-from rankshot.fewshot import class_means
 from rankshot.fewshot.answerer import Answerer, embed
 from rankshot.hardware import device_for
 from rankshot.models.export import export
@@ -32,7 +31,7 @@ from rankshot.preprocess import Preprocess, check_preprocess
 from rankshot.tensors import read_tensors
 from rankshot.vectors import unit_vectors
 
-from .one_shot import OneShot, read
+from .one_shot import OneShot, known_beside
 from .pictures import Failure, Unreadable, decoded
 
 MOST_BYTES_A_LAYER = 2**28  # of one image
@@ -90,6 +89,8 @@ class Embedder:
             "auto", and is moved by the others. Vectors are on the CPU in any case, and what is saved is the same
     """
 
+    class_means: torch.Tensor | None = None  # (classes, D) of those that it was trained on, where they come along
+
     def __init__(
         self,
         model: str | Path | nn.Module,
@@ -103,7 +104,6 @@ class Embedder:
         description: Mapping[str, Any] = {}
         self.folder: Path | None = None
         self.one_shot: OneShot | None = None  # thresholds that come with the weights
-        self.class_means: torch.Tensor | None = None  # (classes, D) of those that it was trained on
         if isinstance(model, nn.Module):
             network, self.name = model, name or type(model).__name__
             known = getattr(model, "preprocess", None)
@@ -129,7 +129,7 @@ class Embedder:
         self.network, self.preprocess = network.eval(), preprocess
         check_memory(network, self.preprocess, self.name)
         if self.folder is not None and preprocess == known:  # of pictures that are made ready otherwise, they say nothing
-            self.one_shot, self.class_means = read(self.folder), class_means.read(self.folder)
+            self.one_shot, self.class_means = known_beside(self.folder)
         try:
             self.dimensions = int(self._vectors(np.zeros((1, *preprocess.shape), np.uint8)).shape[1])
         except RuntimeError as error:
@@ -175,13 +175,14 @@ class Embedder:
             return False
         here = self.network.state_dict()
         return stored.keys() == here.keys() and all(
-            torch.equal(here[name].cpu(), tensor.to(here[name].dtype)) for name, tensor in stored.items()
+            here[name].dtype in (tensor.dtype, torch.float32) and torch.equal(here[name].cpu(), tensor.to(here[name].dtype))
+            for name, tensor in stored.items()
         )
 
     @cached_property
     def _at_once(self) -> int:
-        _, height, width = self.preprocess.shape
-        return images_at_once(largest_layer(self.network, self.preprocess.shape) or 64 * height * width, self.device)
+        shape = self.preprocess.shape
+        return images_at_once(largest_layer(self.network, shape), shape, self.device)
 
     @property
     def device(self) -> torch.device:

@@ -7,13 +7,13 @@ the other images to the nearest class. `python -m rankshot.reproduce.calibrate R
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rankshot.fewshot import Classification
+from rankshot.fewshot import Classification, class_means
 from rankshot.fewshot.class_means import against
 from rankshot.fewshot.episodes import draw_episodes
 from rankshot.models.folder_files import ONE_SHOT
@@ -33,17 +33,20 @@ class Content(TypedDict):
     rates: tuple[Share, ...]
     thresholds: tuple[Nearness, ...]
     caught: tuple[Share, ...]
+    with_class_means: NotRequired[bool]
 
 
 class OneShot(NamedTuple):
     """Share of known images that are less near -> how near.
 
     caught   share of strangers, images of a class that is not there, that are less near too
+    with_class_means   whether classes that the network was trained on have counted against an image
     """
 
     rates: tuple[float, ...]
     thresholds: tuple[float, ...]
     caught: tuple[float, ...]
+    with_class_means: bool = False
 
     def threshold(self, rate: float) -> float:
         """Of any rate between those that were measured."""
@@ -63,7 +66,7 @@ def measured(vectors: Tensor, labels: Tensor, trained: Tensor | None = None) -> 
     known, strangers = nearness[:, :-1].flatten().double(), nearness[:, -1].flatten().double()
     thresholds = known.quantile(torch.tensor(RATES, dtype=torch.float64))
     caught = (strangers[:, None] < thresholds).double().mean(0)
-    return OneShot(RATES, tuple(thresholds.tolist()), tuple(caught.tolist()))
+    return OneShot(RATES, tuple(thresholds.tolist()), tuple(caught.tolist()), trained is not None)
 
 
 def read(folder: Path) -> OneShot | None:
@@ -71,7 +74,16 @@ def read(folder: Path) -> OneShot | None:
     if not (folder / ONE_SHOT).is_file():
         return None
     content: Content = read_json(folder / ONE_SHOT, Content)
-    kept = OneShot(content["rates"], content["thresholds"], content["caught"])
+    kept = OneShot(content["rates"], content["thresholds"], content["caught"], content.get("with_class_means", False))
     if not len(kept.rates) == len(kept.thresholds) == len(kept.caught) > 0 or list(kept.rates) != sorted(kept.rates):
         raise ValueError(f"{folder / ONE_SHOT} is damaged: it should hold as many thresholds and shares as rates, in order")
     return kept
+
+
+def known_beside(folder: Path) -> tuple[OneShot | None, Tensor | None]:
+    """The thresholds and the class means that lie with weights; thresholds that were measured without these, or with
+    others, are not taken."""
+    thresholds, means = read(folder), class_means.read(folder)
+    if thresholds is not None and thresholds.with_class_means != (means is not None):
+        thresholds = None
+    return thresholds, means

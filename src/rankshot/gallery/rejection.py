@@ -36,19 +36,6 @@ def nearness(queries: Tensor, centres: Tensor, others: Tensor | None = None) -> 
     return (queries @ centres.T).amax(-1) - against(queries, others)
 
 
-def other_classes(trained: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:
-    """Of the classes that a network was trained on, those that are none of the taught ones, as far as one can tell.
-
-    A class is taken for a taught one where its mean is nearer to that one's than examples are to the rest of their class.
-    With single examples none is.
-    """
-    alike, in_company = _with_their_class(support, labels, way)
-    if not in_company.any():
-        return trained
-    limit = alike[in_company].mean()
-    return trained[(trained @ prototypes(support, labels, way).T).amax(-1) < limit]
-
-
 def _with_their_class(support: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
     """The cosine of every example with the mean of the others of its class, and whether it has any."""
     sums = class_sums(support, labels, way)

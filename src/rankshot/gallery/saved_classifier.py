@@ -21,6 +21,7 @@ from rankshot.tensors import read_tensors, write_tensors
 from rankshot.version import __version__
 
 from .embedder import Embedder
+from .one_shot import known_beside
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +113,7 @@ def opened(folder: str | Path, network: nn.Module | None = None, device: str = "
     if fingerprint is not None:
         made = path / NETWORK if network is None else from_pretrained(path / NETWORK, network)
         embedder = Embedder(made, device=device)
+        embedder.one_shot, embedder.class_means = known_beside(path / NETWORK)
     if embedder is not None and embedder.fingerprint != fingerprint:
         raise ValueError(f"{path / NETWORK} is not the network that the examples were seen by")
     return Saved(settings, embedder, vectors, labels, description["names"])

@@ -22,7 +22,7 @@ class Headed(nn.Module):
     def __init__(self, network: nn.Module, dimensions: int, head: Head) -> None:
         super().__init__()
         self.network, self.dimensions = network, dimensions
-        self.head = made(dimensions, head)
+        self.head = head_for(dimensions, head)
 
     @property
     def wrapped_network(self) -> nn.Module:
@@ -75,7 +75,7 @@ def unit(embeddings: Tensor) -> Tensor:
     return nn.functional.normalize(embeddings, dim=-1)
 
 
-def made(dimensions: int, head: Head) -> nn.Module:
+def head_for(dimensions: int, head: Head) -> nn.Module:
     """A head for embeddings of so many dimensions."""
     if head == "scale":
         return Scale(dimensions)

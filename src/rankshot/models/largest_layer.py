@@ -15,9 +15,11 @@ from rankshot.interruption import interrupts_later
 NUMBERS_AT_ONCE = {"cpu": 2**22, "cuda": 2**28}
 
 
-def images_at_once(numbers: int, device: torch.device) -> int:
-    """How many images to embed together, by how many numbers the largest layer has for one of them."""
-    return max(1, NUMBERS_AT_ONCE.get(device.type, NUMBERS_AT_ONCE["cpu"]) // max(1, numbers))
+def images_at_once(numbers: int, shape: tuple[int, int, int], device: torch.device) -> int:
+    """How many images (C, H, W) to embed together, by how many numbers the largest layer has for one; 0: nobody knows."""
+    channels, height, width = shape
+    numbers = max(numbers or 64 * height * width, 4 * channels * height * width)  # the images take memory too
+    return max(1, NUMBERS_AT_ONCE.get(device.type, NUMBERS_AT_ONCE["cpu"]) // numbers)
 
 
 @interrupts_later()

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from rankshot.models.folder_files import CLASS_MEANS, EVALUATION, ONE_SHOT, WEIGHTS
+from rankshot.models.folder_files import CLASS_MEANS, EVALUATION, ONE_SHOT, REPORT, WEIGHTS
 from rankshot.tensors import read_notes, read_tensors, write_tensors
 
-OF_OTHER_WEIGHTS = (CLASS_MEANS, EVALUATION, ONE_SHOT)
+OF_OTHER_WEIGHTS = (CLASS_MEANS, EVALUATION, REPORT, ONE_SHOT)
 
 
 def halve(run: Path) -> int:

@@ -260,8 +260,14 @@ def begin_with(model: nn.Module, init: str, own: nn.Module | None = None) -> Non
         ]
         raise ValueError(f"{init} has {descriptions[0]}, and this network {descriptions[1]}: {error}") from None
     begins, goes_on = headed_in(whole), headed_in(model)
-    if begins is not None and goes_on is not None:
+    if begins is not None and goes_on is not None and _is_alike(begins.head, goes_on.head):
         fill(goes_on.head.state_dict(), begins.head.state_dict(), folder_of(init))
+
+
+def _is_alike(one: nn.Module, other: nn.Module) -> bool:
+    """Whether weights of one fit the other; a head of another kind or size begins with its own."""
+    shapes = [{name: tensor.shape for name, tensor in head.state_dict().items()} for head in (one, other)]
+    return shapes[0] == shapes[1]
 
 
 def where_to_train(config: TrainConfig) -> tuple[torch.device, torch.dtype]:

@@ -14,10 +14,10 @@ from rankshot.gathering import part_of
 from rankshot.models.largest_layer import images_at_once, largest_layer
 
 from .batch import Batch
-from .batch_memory import SHARE, free_bytes
 from .estimate import in_words
 
 VIEWS = 4  # of an image, where it is augmented: as it is, and changed in three ways
+MOST_BYTES = 2**32
 
 
 class Inputs(Protocol):
@@ -59,10 +59,12 @@ class EmbeddedOnce:
         return self.views[part_of(batch.indices), which]
 
 
-def fits(images: int, dimensions: int, augment: Sequence[str], device: torch.device) -> bool:
-    """Whether there is memory for the views of so many images."""
-    free = free_bytes(device)
-    return not free or 4 * images * dimensions * views_of(augment) < SHARE * free
+def can_be_embedded_once(images: int, dimensions: int, augment: Sequence[str]) -> bool:
+    """Whether the views of so many images are not too large, and a view is a matter of its image alone.
+
+    The same in all processes and whenever a run goes on, whatever memory is free.
+    """
+    return 4 * images * dimensions * views_of(augment) <= MOST_BYTES and "turn" not in augment  # which turns whole classes
 
 
 def views_of(augment: Sequence[str]) -> int:
@@ -85,20 +87,22 @@ def embedded_once(
     """
     device, views = labels.device, views_of(augment)
     shape = (images.shape[1], images.shape[2], images.shape[3])
-    at_once = images_at_once(largest_layer(network, shape) or 64 * images[0, 0].numel(), device)
-    parts = [(view, rows) for view in range(views) for rows in torch.arange(len(images)).split(at_once)]  # type: ignore[no-untyped-call]
-    found: list[Tensor] = []
+    at_once = images_at_once(largest_layer(network, shape), shape, device)
+    found = torch.zeros(0)
     start = time.perf_counter()
-    for number, (view, rows) in enumerate(parts):
-        pixels = images[rows].to(device).float() / 255
-        if view:
-            noise = random_numbers(augment, labels[rows.to(device)], seed, number)
-            pixels = augmented(pixels, augment, noise)
-        with torch.autocast(device.type, precision, enabled=precision != torch.float32):
-            found.append(network(pixels).float())
-        if number == 0:
-            found[0][0, 0].item()  # waits for it
-            seconds = (time.perf_counter() - start) * (len(parts) - 1)
-            changed = f" in {views} views" if views > 1 else ""
-            tell(f"the network is frozen: embeds {len(images):,} images{changed} once, about {in_words(seconds)}")
-    return EmbeddedOnce(torch.stack(torch.cat(found).split(len(images)), 1))  # type: ignore[no-untyped-call]
+    for view in range(views):
+        noise = random_numbers(augment if view else (), labels, seed, view)
+        for rows in torch.arange(len(images)).split(at_once):  # type: ignore[no-untyped-call]
+            places = rows.to(device)
+            pixels = images[rows].to(device).float() / 255
+            pixels = augmented(pixels, augment, noise[places]) if view else pixels
+            with torch.autocast(device.type, precision, enabled=precision != torch.float32):
+                embedded = network(pixels).float()
+            if not len(found):
+                found = torch.empty(len(images), views, embedded.shape[1], device=device)
+                embedded[0, 0].item()  # waits for it
+                seconds = (time.perf_counter() - start) * (views * len(images) / len(rows) - 1)
+                changed = f" in {views} views" if views > 1 else ""
+                tell(f"the network is frozen: embeds {len(images):,} images{changed} once, about {in_words(seconds)}")
+            found[places, view] = embedded
+    return EmbeddedOnce(found)

@@ -6,7 +6,6 @@ from (seed, i). So a run that was stopped, in whatever way, goes on exactly wher
 
 from __future__ import annotations
 
-import copy
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +37,6 @@ from rankshot.methods import Method
 from rankshot.models.folder_files import WEIGHTS
 from rankshot.models.gathered_norm import gathering_batch_norm
 from rankshot.models.network import preprocess_of
-from rankshot.models.pretrained import fill
 from rankshot.models.shipped import folder_of
 from rankshot.processes import is_orphan
 from rankshot.randomness import seed_for
@@ -58,6 +56,7 @@ from .run_folder import RunFiles, RunStatus
 from .setup import Setup, set_up, try_one_batch
 from .step import GraphedStep, Step, repeatable, seconds_an_update
 from .stopping import Interrupted, stop_signals
+from .validation import loaded_with
 
 
 def train(
@@ -125,10 +124,10 @@ def train(
         copy_from_first_([*setup.tensors.values()])
         status = Loop(setup, files, status, shown, stop).run()
         [stopped] = any_of(stop.is_set() or is_orphan())
+        if is_first() and not stopped:
+            keep_class_means(setup, folder)
     if stopped:
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
-    if is_first():
-        keep_class_means(setup, folder)
     return status
 
 
@@ -138,11 +137,10 @@ def keep_class_means(setup: Setup, folder: Path) -> None:
     held_out = setup.images.held_out
     if held_out is None or isinstance(setup.model, fewshot.Answerer):
         return
-    network = copy.deepcopy(setup.model).eval()
-    fill(network.state_dict(), read_tensors(folder / WEIGHTS), folder)
-    means = class_means.measured(network, setup.images.train)
     places = class_means.some_of_each(held_out.labels)
-    vectors = fewshot.embed_all(network, held_out.only(places))
+    with loaded_with(setup.model, read_tensors(folder / WEIGHTS)):
+        means = class_means.measured(setup.model, setup.images.train)
+        vectors = fewshot.embed_all(setup.model, held_out.only(places))
     helps = class_means.help_reject(means, vectors.cpu(), torch.from_numpy(held_out.labels[places]))
     class_means.write(folder, means if helps else None)
 

@@ -3,7 +3,7 @@
 config.json         every setting, and what network it is
 classes.json        the classes that it learns from
 model.safetensors   the best network so far, by validation; `from_pretrained` reads it
-class_means.safetensors   the mean embedding of each class that it learned from, written when it is done
+class_means.safetensors   mean embeddings of classes that it learned from, written when it is done, where they help
 start.safetensors   the weights before the first update, of a run that began with those of another
 state.safetensors   where training stands: weights, Adam's averages, the update's number
 metrics.jsonl       what was measured, one line a time
@@ -26,7 +26,7 @@ from typing import Annotated, Any, NotRequired, Required, TypedDict
 from torch import Tensor
 
 from rankshot.files import PARTIAL, Lines, locked, read_whole, write_whole
-from rankshot.models.folder_files import CLASS_MEANS, CLASSES, CONFIG, WEIGHTS
+from rankshot.models.folder_files import CLASS_MEANS, CLASSES, CONFIG, ONE_SHOT, WEIGHTS
 from rankshot.models.pretrained import described_in, fill, preprocess_in
 from rankshot.models.shipped import full_name
 from rankshot.preprocess import Preprocess
@@ -112,7 +112,8 @@ def begin(
         if None not in (before, preprocess) and before != preprocess:
             raise ValueError(f"{folder} was begun with pictures {before} and cannot go on with {preprocess}")
         _go_on(folder, config)
-        (folder / CLASS_MEANS).unlink(missing_ok=True)  # of weights that may change now
+        for name in (CLASS_MEANS, ONE_SHOT):  # of weights that may change now
+            (folder / name).unlink(missing_ok=True)
     elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --out, or go on with it by --resume")
     elif any(path.name not in MAY_COME_FIRST and not path.match(PARTIAL) for path in folder.iterdir()):

@@ -14,7 +14,8 @@ from rankshot.data.augmentation import random_numbers
 from rankshot.gathering import part_of, world_size
 from rankshot.methods import LossMethod, Method
 from rankshot.methods.method import Sampler, not_in_parts
-from rankshot.models.headed import Headed, headed_in
+from rankshot.models.headed import Headed
+from rankshot.models.mirrored import Mirrored
 from rankshot.models.network import NETWORKS
 from rankshot.processes import check_gpus
 from rankshot.vectors import NotFinite
@@ -23,7 +24,7 @@ from . import run_folder
 from .assembly import Images, Objects, check_apart, images_for, network_and_method, where_images_lie, where_to_train
 from .batch import Batch
 from .config import TrainConfig
-from .inputs import Inputs, Pictures, embedded_once, fits
+from .inputs import Inputs, Pictures, can_be_embedded_once, embedded_once
 from .optimiser import freeze, make_optimiser
 from .prefetching import Prefetcher
 from .state import Average, live_tensors, put_back
@@ -36,8 +37,9 @@ class Setup:
     """The objects of a run, on the training device.
 
     images     what is learned from and held out
-    pixels     of the images to learn from; None: they stay on the CPU, and `prefetcher` brings those of a batch
-    frozen     the network that sees every image once, since only its head learns; None: it learns, or there is no head
+    pixels     of the images to learn from; None: they stay on the CPU, and `prefetcher` brings those of a batch, or a
+               frozen network sees each of them once
+    frozen     that network, of which only the head learns; None: every update embeds its images
     sampler    draws the images of a batch by the number of its update
     average    the running average of the weights, where there is one
     tensors    everything that an update changes, by name: a checkpoint is these
@@ -108,9 +110,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
     method.compiled = torch.compile(lambda images: model(images)) if config.run.compiled else None
-    frozen = headed_in(model) if _head_learns_alone(config, method) else None
-    if frozen is not None and not fits(len(images.train), frozen.dimensions, config.data.augment, device):
-        frozen = None
+    frozen = _head_that_learns_alone(config, model, method, len(images.train))
     lie_on = where_images_lie(config, device, images)
     labels = torch.from_numpy(images.train.labels)
     sampler = _sampler(method, labels, config)  # which draws on the CPU, wherever the images are
@@ -138,9 +138,14 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     )
 
 
-def _head_learns_alone(config: TrainConfig, method: Method) -> bool:
-    """Whether all that a method needs of a network is its embeddings, and all that learns of it is its head."""
-    return "all" in config.network.frozen and isinstance(method, LossMethod) and not config.run.compiled
+def _head_that_learns_alone(config: TrainConfig, model: nn.Module, method: Method, images: int) -> Headed | None:
+    """The network, if all that learns of it is its head, by a loss on its embeddings."""
+    headed = model.network if isinstance(model, Mirrored) else model
+    if not isinstance(headed, Headed) or "all" not in config.network.frozen:
+        return None
+    if type(method) is not LossMethod or config.run.compiled:
+        return None
+    return headed if can_be_embedded_once(images, headed.dimensions, config.data.augment) else None
 
 
 def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.device) -> None:

@@ -132,7 +132,7 @@ class GraphedStep:
 
     def __init__(self, step: Step, state: Mapping[str, Tensor], batch: Batch) -> None:
         self.batch = Batch(*(None if each is None else each.clone() for each in batch))  # type: ignore[arg-type]
-        self.optimiser = step.optimiser
+        self.step, self.optimiser = step, step.optimiser  # the graph reads what a step holds
         with put_back(state):
             set_learning_rate(step.optimiser, 0.0)  # to warm up is not to learn, and must not break down
             stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
