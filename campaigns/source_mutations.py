@@ -88,7 +88,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("filters.py", "abs(value) < 2**53", "abs(value) < 2**63"),
         ("one_shot.py", "embeddings[:, None, :-1, 0]", "embeddings[:, None, :, 0]"),
         ("sources.py", "now.digest != before.digest", "now.digest == before.digest"),
-        ("embedder.py", ".to(like) / 255", ".to(like) / 256"),
+        ("embedder.py", ".to(like.dtype) / 255", ".to(like.dtype) / 256"),
     ],
 }
 

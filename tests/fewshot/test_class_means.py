@@ -8,7 +8,16 @@ from small import small
 from rankshot import Embedder, FewShotClassifier
 from rankshot.data import ImageSet, load
 from rankshot.fewshot import class_means
-from rankshot.fewshot.class_means import IMAGES_A_CLASS, MOST_CLASSES, help_reject, measured, read, some_of_each, write
+from rankshot.fewshot.class_means import (
+    IMAGES_A_CLASS,
+    MOST_CLASSES,
+    help_reject,
+    measured,
+    other_classes,
+    read,
+    some_of_each,
+    write,
+)
 from rankshot.models import from_pretrained
 from rankshot.training import train
 
@@ -104,3 +113,17 @@ def test_a_damaged_file(means, tmp_path):
     with pytest.raises(ValueError, match=r"class_means.safetensors is damaged: it should hold the means of classes"):
         read(tmp_path)
     assert read(tmp_path / "elsewhere") is None
+
+
+def test_others_of_many_episodes_are_those_of_each():
+    random = torch.Generator().manual_seed(0)
+    trained = torch.nn.functional.normalize(torch.randn(9, 5, generator=random, dtype=torch.float64), dim=-1)
+    support = trained[:3].repeat_interleave(4, 0) + 0.3 * torch.randn(6, 12, 5, generator=random, dtype=torch.float64)
+    support = torch.nn.functional.normalize(support, dim=-1)
+    labels = torch.arange(3).repeat_interleave(4)
+    counts = torch.full((3,), 4.0, dtype=torch.float64)
+    found = class_means._are_others(trained, support.view(6, 3, 4, 5).sum(2), counts)
+    for episode, mask in zip(support, found, strict=True):
+        assert torch.equal(other_classes(trained, episode, labels, 3), trained[mask])
+    assert not found[:, :3].any()
+    assert found[:, 3:].any()

@@ -45,7 +45,7 @@ def test_what_a_run_leaves(tmp_path, device):
     status = train(config, tmp_path / "run")
     folder = tmp_path / "run"
     assert status.update == 24
-    assert sorted(os.listdir(folder)) == [
+    assert sorted(set(os.listdir(folder)) - {"class_means.safetensors"}) == [  # which are there where they help
         "README.md",
         "classes.json",
         "config.json",

@@ -68,15 +68,20 @@ def other_classes(trained: Tensor, support: Tensor, labels: Tensor, way: int) ->
     of all images of its class. A class whose mean is as near to that of a taught one, or twice as far at most, is taken for
     it. With single examples alone there is no telling, and all classes are others.
     """
-    sums, counts = class_sums(support, labels, way), torch.bincount(labels, minlength=way).to(support)
+    counts = torch.bincount(labels, minlength=way).to(support)
+    return trained[_are_others(trained, class_sums(support, labels, way), counts)]
+
+
+def _are_others(trained: Tensor, sums: Tensor, counts: Tensor) -> Tensor:
+    """(classes, D), and the sums (…, way, D) of the examples of each taught class, so many (way,) -> (…, classes) bool."""
     several = counts > 1
     if not several.any():
-        return trained
+        return torch.ones(*sums.shape[:-2], len(trained), dtype=torch.bool, device=sums.device)
     pairs = counts[several] * (counts[several] - 1)
-    alike = ((sums[several].square().sum(-1) - counts[several]) / pairs).mean().clamp(0, 1)
+    alike = ((sums[..., several, :].square().sum(-1) - counts[several]) / pairs).mean(-1, keepdim=True).clamp(0, 1)
     expected = (counts * alike / (1 + (counts - 1) * alike)).sqrt()
     limits = 1 - 2 * (1 - expected)
-    return trained[((trained @ nn.functional.normalize(sums, dim=-1).T) < limits).all(-1)]
+    return ((nn.functional.normalize(sums, dim=-1) @ trained.T) < limits[..., None]).all(-2)
 
 
 def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
@@ -94,13 +99,11 @@ def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
     embedded = vectors[episodes]
     centres = nn.functional.normalize(embedded[:, :-1, :shot].mean(2), dim=-1)
     near = (embedded[:, :, shot:] @ centres[:, None].mT).amax(-1)
-    taught, trained = torch.arange(way - 1).repeat_interleave(shot), means.to(vectors)
-    less = torch.stack(
-        [
-            against(each[:, shot:].flatten(0, 1), other_classes(trained, each[:-1, :shot].flatten(0, 1), taught, way - 1))
-            for each in embedded
-        ]
-    ).view_as(near)
+    trained = means.to(vectors)
+    counts = torch.full((way - 1,), float(shot), dtype=vectors.dtype)
+    others = _are_others(trained, embedded[:, :-1, :shot].sum(2), counts)[:, None, None]
+    nearest = (embedded[:, :, shot:] @ trained.T).masked_fill(~others, -torch.inf).amax(-1)
+    less = AGAINST * nearest.where(nearest.isfinite(), 0.0)
     caught = []
     for nearness in (near, near - less):
         threshold = nearness[:, :-1].flatten().double().quantile(RATE)

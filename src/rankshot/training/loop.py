@@ -122,9 +122,10 @@ def train(
                 shown = CallbackList([bar, *loggers, *callbacks])
         status = RunStatus(**told_by_first(None if status is None else asdict(status)))
         copy_from_first_([*setup.tensors.values()])
+        begun_at = status.update
         status = Loop(setup, files, status, shown, stop).run()
         [stopped] = any_of(stop.is_set() or is_orphan())
-        if is_first() and not stopped:
+        if is_first() and not stopped and status.update > begun_at:
             keep_class_means(setup, folder)
     if stopped:
         raise Interrupted(f"stopped after update {status.update}, and its checkpoint is in {folder}")
@@ -187,6 +188,8 @@ class Loop:
             self.callbacks.started(self.files.folder, self.config.flat())
             self._begin()
             if not self._is_over():
+                if is_first():
+                    run_folder.forget_measured(self.files.folder)
                 step = self._step()
                 self.clock.start()
                 self.logged = self.status

@@ -88,6 +88,12 @@ class RunStatus:
         return self.update > 0 or self.best >= 0
 
 
+def forget_measured(folder: Path) -> None:
+    """What "none of these" needs is of weights that change now."""
+    for name in (CLASS_MEANS, ONE_SHOT):
+        (folder / name).unlink(missing_ok=True)
+
+
 def begin(
     folder: Path,
     config: TrainConfig,
@@ -112,8 +118,6 @@ def begin(
         if None not in (before, preprocess) and before != preprocess:
             raise ValueError(f"{folder} was begun with pictures {before} and cannot go on with {preprocess}")
         _go_on(folder, config)
-        for name in (CLASS_MEANS, ONE_SHOT):  # of weights that may change now
-            (folder / name).unlink(missing_ok=True)
     elif is_run(folder):
         raise FileExistsError(f"{folder} exists already: name another folder with --out, or go on with it by --resume")
     elif any(path.name not in MAY_COME_FIRST and not path.match(PARTIAL) for path in folder.iterdir()):
