@@ -24,14 +24,14 @@ from .rules import class_sums, prototypes
 from .tasks import Classification
 
 AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on
-MOST_CLASSES, IMAGES_A_CLASS = 256, 20
+MOST_CLASSES, IMAGES_A_CLASS = 128, 10
 WAY, SHOT, EPISODES, RATE = 20, 5, 200, 0.05  # by which it is judged whether they help
 AT_LEAST = 1.1  # times as many strangers, to be worth having
 MEANS = "means"  # in the file
 
 
 def some_of_each(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Up to 20 images of up to 256 classes, spread over all of them.
+    """Up to 10 images of up to 128 classes, spread over all of them.
 
     >>> some_of_each(np.array([0, 1, 0, 3])).tolist()
     [0, 2, 1, 3]
