@@ -22,8 +22,10 @@ from torch import Tensor, nn
 from rankshot import data, fewshot
 from rankshot.data.augmentation import jitter
 from rankshot.losses import RankingLoss
+from rankshot.models.mirrored import Mirrored
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
+from rankshot.reproduce.halve import halved
 from rankshot.tensors import read_tensors, write_tensors
 
 from .measure import circumstances
@@ -100,18 +102,6 @@ class Network(nn.Module):
         self.classifier, self.direction = nn.Linear(width, classes), nn.Linear(width, 4)
         hidden = [nn.Linear(width, width), nn.ReLU(), nn.Linear(width, projection)] if projection else [nn.Identity()]
         self.projection = nn.Sequential(*hidden)
-
-
-class BothViews(nn.Module):
-    """An image and its mirror image, as one embedding."""
-
-    def __init__(self, trunk: nn.Module) -> None:
-        super().__init__()
-        self.trunk = trunk
-
-    def forward(self, images: Tensor) -> Tensor:
-        both: Tensor = self.trunk(images) + self.trunk(images.flip(-1))
-        return both
 
 
 def cropped(images: Tensor, smallest: float, size: int, random: torch.Generator) -> Tensor:
@@ -214,7 +204,7 @@ def learn(trial: Trial, seconds: float, seed: int, start: Path | None) -> tuple[
 def measured(network: Network, split: str, episodes: int) -> dict[str, dict[str, dict[str, float]]]:
     """By every rule; retrieval is the same by all."""
     images = data.load(DATA, split)
-    model = BothViews(network.trunk).eval()
+    model = Mirrored(network.trunk).eval()
     found_again = fewshot.Retrieval(min(20, len(images.classes)))
     tasks: list[fewshot.Task] = [fewshot.Classification(5, 1), fewshot.Classification(5, 5), found_again]
     found = {}
@@ -238,8 +228,7 @@ def main() -> None:
     trial = TRIALS[options.name]
     network, how = learn(trial, options.seconds, options.seed, options.start)
     if options.weights is not None:
-        halves = {name: x.half() if x.is_floating_point() else x for name, x in network.state_dict().items()}
-        write_tensors(options.weights, halves, {})
+        write_tensors(options.weights, halved(network.state_dict()), {})
     results = {
         **circumstances(options.seed),
         "trial": asdict(trial),

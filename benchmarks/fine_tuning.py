@@ -3,7 +3,7 @@
 `python -m benchmarks.fine_tuning cub FOLDER --jobs 9` (or grocery; a folder with train, val and test, a folder a class in
 each) on a GPU. Every method has the same number of trials: three learning rates by two settings of its own, taught the
 classes of train and judged by MAP@R on those of val. The best of them is then taught train and val together with three
-seeds, and measured on the classes of test. One json a run below results/fine_tuning; `--table` prints what came out.
+seeds, and measured on the classes of test. One json a run below results/fine_tuning; `make tables` reads these.
 
 `--frozen` keeps the network as it is and learns a linear head that starts as the identity, from four views of every image
 that the network sees once: on two CPU cores that takes minutes, not hours.
@@ -14,11 +14,9 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import statistics
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import product
@@ -171,7 +169,7 @@ def taught(job: Job, folder: Path) -> dict[str, float]:
         **given,
         network=NETWORK, init=NETWORK, augment=AUGMENT, schedule="cosine", seed=job.seed,
         learning_rate=job.rate * (contender.own_rate if "trunk_rate" in given else 1),
-        batch_classes=16, batch_size=128,
+        **BATCH,
         validate_every=0, updates=task.updates, log_every=task.updates, checkpoint_every=task.updates,
     )  # fmt: skip
     start = time.perf_counter()
@@ -300,32 +298,16 @@ def untaught(task: str, data: str, to: Path) -> None:
         path.write_text(json.dumps({**circumstances(0), "results": results}, indent=1) + "\n")
 
 
-def table(to: Path, task: str, part: str) -> Iterator[str]:
-    for method in METHODS:
-        found = records(to, task, part, "test", method)
-        columns = []
-        for name in ("recall_at_1", "map_at_r", "map"):
-            values = [record["results"][name] for record in found]
-            if values:
-                spread = statistics.stdev(values) if len(values) > 1 else 0.0
-                columns.append(f"{name} {statistics.mean(values):.2f} ± {spread:.2f}")
-        yield f"{method:20} {'  '.join(columns)}  ({len(found)} seeds)"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=TASKS)
-    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("folder", type=Path)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--method", action="append", choices=METHODS)
     parser.add_argument("--frozen", action="store_true", help="learn a head alone")
     parser.add_argument("--to", type=Path, default=FOLDER)
-    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     part = "head" if options.frozen else "network"
-    if options.table or options.folder is None:
-        print(*table(options.to, options.task, part), sep="\n")
-        return
     data = prepared(str(options.folder), size=TASKS[options.task].size, fit="crop").name
     methods = options.method or list(METHODS)
     untaught(options.task, data, options.to)
@@ -338,7 +320,6 @@ def main() -> None:
         jobs = [Job(**{**chosen, "data": data, "seed": seed, "is_trial": False}) for seed, chosen in product(SEEDS, best)]
         for line in pool.imap_unordered(_run, [(job, options.to) for job in jobs]):
             print(line, flush=True)
-    print(*table(options.to, options.task, part), sep="\n")
 
 
 def _run(given: tuple[Job, Path]) -> str:

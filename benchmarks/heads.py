@@ -5,9 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rankshot.data.augmentation import OF_IMAGE, RANDOM_NUMBERS
+from rankshot.data.augmentation import random_numbers
 from rankshot.methods import Method
-from rankshot.randomness import generator_for
 from rankshot.training.batch import Batch
 from rankshot.training.inputs import EmbeddedOnce
 from rankshot.training.step import Step
@@ -28,7 +27,6 @@ def learn(
 
     own_rate   of what the method learns itself, as a multiple of the head's
     """
-    device = views.device
     groups = [{"params": list(model.parameters()), "lr": rate}]
     if own := list(method.parameters()):
         groups.append({"params": own, "lr": rate * own_rate})
@@ -36,8 +34,6 @@ def learn(
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, updates)
     step, sampler = Step(model, method, optimiser, EmbeddedOnce(views), labels), method.sampler(labels.cpu(), seed)
     for update in range(updates):
-        indices = sampler.draw(update).to(device)
-        noise = torch.zeros(len(indices), RANDOM_NUMBERS)
-        noise[:, :OF_IMAGE] = torch.rand(len(indices), OF_IMAGE, generator=generator_for(seed, "noise", update))
-        step(Batch(indices, noise.to(device)))
+        indices = sampler.draw(update).to(views.device)
+        step(Batch(indices, random_numbers(("flip",), labels[indices], seed, update)))  # by which it picks its views
         schedule.step()

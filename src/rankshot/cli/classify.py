@@ -36,8 +36,8 @@ class Options:
     Prints a line for every image: its class, how probable it is among these classes, how near it is to the nearest one
     (its cosine with the mean of that class; less where it is like other classes that the network was trained on), and
     the example of its class that it is most like; in the order of the images, and of their names within folders. Where
-    most of the images lie in folders named as the classes, it tells at the end, on standard error,
-    how often it was right. What cannot be read is told, and the rest goes on; the exit code is 1 then.
+    most of the images lie in folders named as the classes, it tells at the end, on standard error, how often it was
+    right. What cannot be read is told, and the rest goes on; the exit code is 1 then.
     """
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]

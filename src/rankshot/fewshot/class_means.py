@@ -1,7 +1,7 @@
 """Classes that a network was trained on, by the mean of each: an image that is near one of them may be none of yours.
 
-They lie with the weights where that helps: "none of these" then counts against an image how near it is to them
-(`gallery.rejection`). Photographs gain by it. Characters, which are all alike to a network, do not.
+They lie with the weights where that helps on classes that the network was not trained on: "none of these" then counts
+against an image how near it is to them (`gallery.rejection`).
 """
 
 from __future__ import annotations

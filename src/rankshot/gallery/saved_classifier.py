@@ -113,7 +113,8 @@ def opened(folder: str | Path, network: nn.Module | None = None, device: str = "
     if fingerprint is not None:
         made = path / NETWORK if network is None else from_pretrained(path / NETWORK, network)
         embedder = Embedder(made, device=device)
-        embedder.one_shot, embedder.class_means = known_beside(path / NETWORK)
+        if network is not None:  # a network of one's own does not know what lies beside its weights
+            embedder.one_shot, embedder.class_means = known_beside(path / NETWORK)
     if embedder is not None and embedder.fingerprint != fingerprint:
         raise ValueError(f"{path / NETWORK} is not the network that the examples were seen by")
     return Saved(settings, embedder, vectors, labels, description["names"])

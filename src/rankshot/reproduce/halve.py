@@ -6,7 +6,10 @@ To be done before the network is measured: what is shipped is then what was meas
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+
+from torch import Tensor
 
 from rankshot.models.folder_files import CLASS_MEANS, EVALUATION, ONE_SHOT, REPORT, WEIGHTS
 from rankshot.tensors import read_notes, read_tensors, write_tensors
@@ -20,7 +23,7 @@ def halve(run: Path) -> int:
     `from_pretrained` reads them into a network that computes in float32, as it reads any others.
     """
     path = run / WEIGHTS
-    tensors = {name: x.half() if x.is_floating_point() else x for name, x in read_tensors(path).items()}
+    tensors = halved(read_tensors(path))
     for name, tensor in tensors.items():
         if not tensor.isfinite().all():
             raise ValueError(f"{path}: {name!r} has values that half precision cannot hold")
@@ -28,6 +31,10 @@ def halve(run: Path) -> int:
     for name in OF_OTHER_WEIGHTS:
         (run / name).unlink(missing_ok=True)
     return path.stat().st_size
+
+
+def halved(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: x.half() if x.is_floating_point() else x for name, x in tensors.items()}
 
 
 if __name__ == "__main__":
