@@ -6,6 +6,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from multiprocessing.queues import Queue
+from multiprocessing.synchronize import Barrier
 from typing import NamedTuple
 
 from rankshot.gallery import Gallery
@@ -33,17 +34,18 @@ class Adding(NamedTuple):
 def add(uri: str, items: Clusters, processes: int, between: Callable[[int], None]) -> Adding:
     """All of them; `between` is told after every batch how many vectors are there."""
     context = multiprocessing.get_context("spawn")
-    done: Queue[Step | None] = context.Queue()
-    children = [context.Process(target=_share, args=(uri, items, number, processes, done)) for number in range(processes)]
+    done: Queue[Step] = context.Queue()
+    opened = context.Barrier(processes + 1, timeout=PATIENCE)  # nobody adds before all have the gallery open
+    children = [
+        context.Process(target=_share, args=(uri, items, number, processes, opened, done)) for number in range(processes)
+    ]
     try:
         for child in children:
             child.start()
-        for _ in children:
-            done.get(timeout=PATIENCE)  # it has opened the gallery
+        opened.wait()
         adding, there = Adding(time.monotonic(), []), 0
         for _ in range(items.batches):
             step = done.get(timeout=PATIENCE)
-            assert step is not None
             adding.steps.append(step)
             there += len(items.numbers(step.batch))
             between(there)
@@ -56,9 +58,9 @@ def add(uri: str, items: Clusters, processes: int, between: Callable[[int], None
     return adding
 
 
-def _share(uri: str, items: Clusters, number: int, processes: int, done: Queue[Step | None]) -> None:
+def _share(uri: str, items: Clusters, number: int, processes: int, opened: Barrier, done: Queue[Step]) -> None:
     with Gallery.open(uri) as gallery:
-        done.put(None)
+        opened.wait()
         for batch in range(number, items.batches, processes):
             numbers = items.numbers(batch)
             vectors = items.vectors_of(batch)
