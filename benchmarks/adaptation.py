@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.hardware import circumstances
 from rankshot.methods import METHODS, Context, make_method, settings_for
 from rankshot.models import conv4_as_function
 from rankshot.models.network import build
@@ -25,7 +26,7 @@ from rankshot.training.sections import OptimiserConfig
 from rankshot.training.state import live_tensors
 from rankshot.training.step import GraphedStep, Step, repeatable
 
-from .measure import circumstances, interleaved
+from .measure import interleaved
 from .places import FOLDER
 
 SEED, ROUNDS = 0, 5

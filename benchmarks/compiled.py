@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from rankshot.data import ImageSet
+from rankshot.hardware import circumstances
 from rankshot.training import Callback, TrainConfig, train
 
-from .measure import circumstances
 from .places import FOLDER
 
 SEED, CLASSES, PER_CLASS, UPDATES = 0, 32, 20, 300

@@ -24,9 +24,10 @@ from rankshot.data import mini_imagenet
 from rankshot.data.decoding import decode
 from rankshot.data.preparing import prepare
 from rankshot.data.trees import open_tree
+from rankshot.hardware import circumstances
 from rankshot.preprocess import Preprocess
 
-from .measure import circumstances, in_a_process, interleaved
+from .measure import in_a_process, interleaved
 from .places import FOLDER
 
 

@@ -19,10 +19,11 @@ from torch import Tensor, nn
 
 from rankshot.gallery import Embedder
 from rankshot.gallery.pictures import decoded
+from rankshot.hardware import circumstances
 from rankshot.models.imagenet import is_installed
 from rankshot.models.strongest import COMES_ALONG, PRETRAINED
 
-from .measure import circumstances, interleaved
+from .measure import interleaved
 from .places import FOLDER
 
 SEED, ROUNDS = 0, 5

@@ -17,8 +17,9 @@ from PIL import Image
 
 from rankshot.fewshot.answerer import embed
 from rankshot.gallery import Embedder, Gallery
+from rankshot.hardware import circumstances
 
-from .measure import circumstances, interleaved, timed
+from .measure import interleaved, timed
 from .places import FOLDER
 
 SEED, IMAGES, VECTORS, DIMENSIONS, QUERIES, ROUNDS = 0, 512, 100_000, 64, 256, 5

@@ -12,10 +12,11 @@ import statistics
 import sys
 import time
 
+from rankshot.hardware import circumstances
 from rankshot.training import TrainConfig
 from rankshot.training.keep_memory import keep_freed_memory
 
-from .measure import circumstances, in_a_process
+from .measure import in_a_process
 from .places import FOLDER
 from .training import SEED, bare_step
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import torch
 
+from rankshot.hardware import circumstances
 from rankshot.methods import settings_for
 from rankshot.tensors import read_tensors
 from rankshot.training import Callback, TrainConfig, train
 from rankshot.training.run_folder import STATE
 
-from .measure import circumstances
 from .places import FOLDER
 
 SEED, DATA = 0, "mini-imagenet"

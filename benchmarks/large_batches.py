@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rankshot.hardware import circumstances
 from rankshot.losses import FastAPLoss, RankingLoss, SmoothAPLoss
 
 from . import batches
 from .batches import REGIMES
-from .measure import circumstances
 from .places import FOLDER
 
 SEED, DIMENSIONS, NOISE, BYTES = 0, 512, 3.0, 2**30

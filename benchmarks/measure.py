@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import numpy
-import torch
-
-from rankshot.hardware import commit, hardware
 
 TURN = 0.05  # seconds; a contender that is faster runs several times in a turn
 
@@ -64,17 +57,3 @@ def resident(field: str, process: int | str = "self") -> int:
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"no {field} in /proc/{process}/status")
-
-
-def circumstances(seed: int) -> dict[str, object]:
-    """What a figure needs beside it to mean something."""
-    return {
-        "commit": commit(),
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "seed": seed,
-        "processor": hardware(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": numpy.__version__,
-    }

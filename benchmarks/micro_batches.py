@@ -12,12 +12,12 @@ from pathlib import Path
 
 import torch
 
+from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss
 from rankshot.models.network import NETWORKS, build
 from rankshot.training.micro_batches import backward_in_micro_batches
 
 from .large_batches import milliseconds, peak_mib
-from .measure import circumstances
 from .places import FOLDER
 
 SEED, IMAGES, MICRO_BATCH = 0, 4096, 256

@@ -25,10 +25,11 @@ import numpy as np
 from rankshot.gallery import Gallery, Hit
 from rankshot.gallery.nearest import nearest
 from rankshot.gallery.store import Vectors
+from rankshot.hardware import circumstances
 
 from .adding import Adding, add
 from .clusters import Clusters
-from .measure import circumstances, resident, timed
+from .measure import resident, timed
 from .places import FOLDER
 from .server import NoServer, Server, start
 

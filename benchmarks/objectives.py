@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss
 
-from .measure import circumstances, interleaved
+from .measure import interleaved
 from .places import FOLDER
 from .run import SEED, step_of
 

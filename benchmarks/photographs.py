@@ -25,10 +25,10 @@ from rankshot.fewshot.episodes import draw_episodes
 from rankshot.fewshot.evaluation import embed_all
 from rankshot.fewshot.rules import BEST, RULES, scores_by
 from rankshot.gallery import Embedder
+from rankshot.hardware import circumstances
 from rankshot.models.strongest import strongest
 from rankshot.training.fitting import preparation_for
 
-from .measure import circumstances
 from .places import FOLDER
 
 WAY, SHOTS, EPISODES, SEED = 20, (1, 5), 400, 0

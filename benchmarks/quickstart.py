@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from rankshot.fewshot import summary
+from rankshot.hardware import circumstances
 from rankshot.report import measure, measure_untrained, protocol_for
 from rankshot.schema import read_json
 from rankshot.training.run_folder import read_metrics
 
-from .measure import circumstances
 from .places import QUICKSTART
 
 RUNS = Path("runs/quickstart")

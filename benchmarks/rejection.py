@@ -23,12 +23,12 @@ from rankshot.fewshot.rules import prototypes
 from rankshot.gallery import Embedder
 from rankshot.gallery.one_shot import RATES
 from rankshot.gallery.rejection import calibrated, nearness
+from rankshot.hardware import circumstances
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.shipped import folder_of
 from rankshot.reproduce.calibrate import other_test_classes
 from rankshot.training import TrainConfig
 
-from .measure import circumstances
 from .places import FOLDER
 
 MODELS, WAY, SHOTS, EPISODES, SEED = ("conv4-omniglot", "conv4-mini-imagenet", "conv4-cub"), 20, (5, 1), 1000, 0

@@ -12,13 +12,14 @@ import torch
 from pytorch_metric_learning.losses import FastAPLoss, SmoothAPLoss
 
 from rankshot import ranking
+from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss
 from rankshot.models import Conv4
 from rankshot.ranking.sorting import sort_rows
 
 from . import textbook
 from .batches import DIMENSIONS, REGIMES, batch
-from .measure import circumstances, in_a_process, interleaved
+from .measure import in_a_process, interleaved
 from .places import RESULTS
 from .tables.ranking import tables
 

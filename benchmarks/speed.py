@@ -12,10 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from rankshot.hardware import circumstances
 from rankshot.reproduce.plan import BENCHMARKS, METHODS
 from rankshot.training import Callback, TrainConfig, train
 
-from .measure import circumstances
 from .places import FOLDER
 
 SEED, ROUNDS, UPDATES = 0, 2, 1000

@@ -10,11 +10,11 @@ import statistics
 
 import torch
 
+from rankshot.hardware import circumstances
 from rankshot.methods import METHODS, settings_for
 from rankshot.training import TrainConfig
 from rankshot.training.keep_memory import keep_freed_memory
 
-from .measure import circumstances
 from .places import FOLDER
 from .speed import ALONE, seconds_of
 

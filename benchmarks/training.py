@@ -17,11 +17,11 @@ import torch
 from rankshot import data, fewshot
 from rankshot.data import ClassBatchSampler
 from rankshot.fewshot import evaluation
+from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss
 from rankshot.models import Conv4
 from rankshot.training import Callback, TrainConfig, train
 
-from .measure import circumstances
 from .places import FOLDER
 
 SEED, ROUNDS, WARM = 0, 5, 20

@@ -46,7 +46,7 @@ def goods_in(folder: Path, log: Path) -> Path:
 
 def concluded(tally: Tally, folder: Path, results: Path, is_whole: bool) -> int:
     """Tell a person, write the json, and say whether anything was found."""
-    from benchmarks.measure import circumstances
+    from rankshot.hardware import circumstances
 
     print(summary(tally) + ("" if is_whole else "\nnot all yet: the same command goes on"))
     results.parent.mkdir(parents=True, exist_ok=True)

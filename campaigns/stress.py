@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.measure import circumstances
 from benchmarks.server import served
 from rankshot.gallery import Gallery
+from rankshot.hardware import circumstances
 
 RESULTS = Path(__file__).parent.parent / "results" / "campaigns"
 DIMENSIONS, TABLE, COLOURS = 64, 2**17, ("red", "green", "blue", "grey", "white")

@@ -6,10 +6,10 @@ import json
 import re
 from pathlib import Path
 
+from rankshot.reproduce.photographs.tables import deep_trials, of_fine_tuning
 from rankshot.reproduce.tables import trials_table
 
 from ..places import RESULTS, ROOT
-from .deep import deep_trials, of_fine_tuning
 from .defaults import defaults
 from .own_images import data, gallery, ready, rejection
 from .photographs import embedding, fine_tuned, photographs
@@ -41,8 +41,8 @@ SECTIONS = {
     "objectives": objectives,
     "fine_tuned": fine_tuned,
     "defaults": defaults,
-    "deep_trials": deep_trials,
-    "fine_tuning_cub": lambda: of_fine_tuning("cub"),
+    "deep_trials": lambda: deep_trials(ROOT / "results"),
+    "fine_tuning_cub": lambda: of_fine_tuning(ROOT / "results", "cub"),
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "large_batches": large_batches,

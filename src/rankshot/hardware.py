@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 import subprocess
 from pathlib import Path
 
+import numpy
 import torch
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -49,3 +51,17 @@ def commit() -> str | None:
     if not git("ls-files", "hardware.py"):  # in somebody else's repository perhaps, such as that of a virtual environment
         return None
     return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", ".") else "")
+
+
+def circumstances(seed: int) -> dict[str, object]:
+    """What a figure needs beside it to mean something."""
+    return {
+        "commit": commit(),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "seed": seed,
+        "processor": hardware(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+    }

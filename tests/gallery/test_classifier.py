@@ -242,10 +242,9 @@ def test_bad_labels():
         FewShotClassifier(Conv4()).fit([X], ["a"])
 
 
-@pytest.mark.parametrize("turns", [6, pytest.param(15, marks=pytest.mark.slow)])
-def test_threads_that_ask_while_others_teach(turns):
+def test_threads_that_ask_while_others_teach():
     """Of finding 3: answers from what was taught at one moment; nothing that two threads teach is lost."""
-    random = np.random.default_rng(0)
+    random, turns = np.random.default_rng(0), 6
     centres = np.eye(6)
     classifier = FewShotClassifier(reject=0.05, unknown="none").fit(
         np.repeat(centres[:2], 3, 0) + 0.05 * random.normal(size=(6, 6)), ["c0"] * 3 + ["c1"] * 3

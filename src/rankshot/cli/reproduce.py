@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,8 @@ from rankshot.data import prepared
 from rankshot.files import write_whole
 from rankshot.reproduce.figures import draw_all
 from rankshot.reproduce.job import Run, result_of, run_in
+from rankshot.reproduce.photographs import tables as of_photographs
+from rankshot.reproduce.photographs.stages import perform_all, stages
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.repeat import check_comparable, compared
 from rankshot.reproduce.run_all import check, run_all
@@ -26,6 +29,8 @@ from rankshot.terminal import counting, say
 
 from .parsing import NO_DEFAULT, parsed
 
+PHOTOGRAPHS = "photographs"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -33,10 +38,13 @@ class Options:
 
     Walks an ordered list of runs, the rows of the tables first. Every run leaves a json below --results, and is not run
     again while that is there; stopped in the middle, it goes on where it was. Then: rankshot reproduce --tables
+
+    'photographs' makes what goes beyond the paper: ResNet-12 on mini-ImageNet, and EfficientNet-Lite0 taught birds and
+    products by every loss.
     """
 
     data: Annotated[tuple[str, ...], tyro.conf.Positional, NO_DEFAULT] = ()
-    """Data sets whose runs to perform."""
+    """Data sets whose runs to perform, or 'photographs'."""
     tables: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Write tables.md and figures/ from the json files that are there."""
     trials: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
@@ -57,6 +65,10 @@ class Options:
     """How many runs at a time."""
     seconds: float | None = None
     """Begin no run after so many seconds."""
+    cub: Path | None = None
+    """For 'photographs': folder of CUB's whole pictures, with birds 1-80, 81-100 and 101-200 in train, val and test."""
+    grocery: Path | None = None
+    """For 'photographs': folder of products, with train, val and test."""
     root: str | None = None
     """Folder of all prepared data. None: RANKSHOT_DATA, or the cache folder."""
 
@@ -64,8 +76,10 @@ class Options:
 def main(arguments: Sequence[str]) -> int:
     options = parsed(Options, arguments, "reproduce")
     for name in options.data:
-        if name not in BENCHMARKS:
-            raise ValueError(f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}")
+        if name not in (*BENCHMARKS, PHOTOGRAPHS):
+            raise ValueError(
+                f"unknown data set {name!r}: the paper has {', '.join(map(repr, BENCHMARKS))}; there is {PHOTOGRAPHS!r} too"
+            )
     if options.list and (options.tables or options.again):
         raise ValueError("--list only tells what runs there are: give it without --tables and --again")
     if not options.data and (options.trials or options.systems or options.list or not (options.tables or options.again)):
@@ -74,8 +88,9 @@ def main(arguments: Sequence[str]) -> int:
     code = 0
     if options.again is not None:
         code = run_again(options)
-    if options.data:
-        names = dict.fromkeys(options.data)
+    if PHOTOGRAPHS in options.data:
+        code = code or perform_photographs(options)
+    if names := [name for name in dict.fromkeys(options.data) if name != PHOTOGRAPHS]:
         listed = (runs_of(name, options) for name in names)
         runs = [placed(run, options) for benchmark_runs in listed for run in benchmark_runs]
         runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
@@ -102,10 +117,28 @@ def main(arguments: Sequence[str]) -> int:
         for name in BENCHMARKS:
             for run in (*plan(name), *systems(name)):
                 result_of(run, options.results)  # complains about a record of other settings
-        write_whole(options.results / "tables.md", all_tables(options.results))
+        tables = [all_tables(options.results), of_photographs.page(options.results)]
+        write_whole(options.results / "tables.md", "\n".join(filter(None, tables)))
         for path in [options.results / "tables.md", *draw_all(options.results, options.results / "figures")]:
             say(path)
     return code
+
+
+def perform_photographs(options: Options) -> int:
+    if options.trials or options.systems:
+        raise ValueError(f"{PHOTOGRAPHS} has one list of runs: give it without --trials and --systems")
+    if options.root is not None:
+        os.environ["RANKSHOT_DATA"] = options.root  # of the processes that it starts, too
+    folders = {"cub": options.cub, "grocery": options.grocery}
+    there_are = stages(options.results, options.runs / PHOTOGRAPHS, folders, options.jobs)
+    chosen = [stage for stage in there_are if fnmatch.fnmatch(stage.name, options.only)]
+    if not chosen:
+        raise ValueError(f"no stage of {PHOTOGRAPHS} is called {options.only!r}: --list tells what there is")
+    if options.list:
+        say(*map(str, chosen))
+        return 0
+    is_whole = perform_all(chosen, options.seconds)
+    return int(not is_whole and options.seconds is None)
 
 
 def runs_of(name: str, options: Options) -> Sequence[Run]:

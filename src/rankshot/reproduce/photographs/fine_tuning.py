@@ -1,24 +1,19 @@
 """A network that has learned from ImageNet, taught one's own photographs by every loss: which ranks new classes best?
 
-`python -m benchmarks.fine_tuning cub FOLDER --jobs 9` (or grocery; a folder with train, val and test, a folder a class in
-each) on a GPU. Every method has the same number of trials: three learning rates by two settings of its own, taught the
-classes of train and judged by MAP@R on those of val. The best of them is then taught train and val together with three
-seeds, and measured on the classes of test. One json a run below results/fine_tuning; `make tables` reads these.
-
-`--frozen` keeps the network as it is and learns a linear head that starts as the identity, from four views of every image
-that the network sees once: on two CPU cores that takes minutes, not hours.
+Every method has the same number of trials: three learning rates by two settings of its own, taught the classes of train
+and judged by MAP@R on those of val. The best of them is then taught train and val together with three seeds, and measured
+on the classes of test. Either the whole network learns, or a linear head that starts as the identity, from four views of
+every image that the network sees once: on two CPU cores that takes minutes, not hours.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import tempfile
 import time
-import traceback
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import asdict, dataclass
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -26,23 +21,26 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rankshot import Embedder
 from rankshot.data import ImageSet, load, prepared
 from rankshot.fewshot import Classification, evaluate_embeddings, summary
 from rankshot.fewshot.evaluation import embed_all
+from rankshot.files import write_whole
+from rankshot.gallery import Embedder
+from rankshot.hardware import circumstances
 from rankshot.methods import Context, LossMethod, Method
 from rankshot.methods.method import make_method
 from rankshot.methods.prototypical import PrototypicalNetwork
 from rankshot.models.headed import head_for
+from rankshot.schema import read_json
+from rankshot.terminal import counting, say
 from rankshot.training import Callback, TrainConfig, train
 from rankshot.training.inputs import embedded_once
 from rankshot.vectors import unit_vectors
 
-from .heads import learn
-from .measure import circumstances
-from .places import ROOT
+from .contenders import METHODS, FromPML, check_installed
+from .head_alone import learn
 
-FOLDER = ROOT / "results" / "fine_tuning"
+FOLDER = Path("fine_tuning")  # of the json files, below results/
 NETWORK = "efficientnet-lite0"
 RATES = (0.0001, 0.0003, 0.001)
 SEEDS = (0, 1, 2)
@@ -66,68 +64,6 @@ class Task:
 
 
 TASKS = {"cub": Task(128, 500), "grocery": Task(160, 300, episodes=1000)}
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A method with settings: one of rankshot's by its name, or a loss of pytorch-metric-learning.
-
-    own_rate   of what a loss learns itself (proxies), as a multiple of the network's
-    """
-
-    method: str
-    settings: dict[str, Any] = field(default_factory=dict)
-    from_pml: str | None = None
-    miner: float | None = None
-    own_rate: float = 1.0
-
-
-WIDE = {"epsilon": 0.003, "smoothing": 0.02}
-
-
-def _paper(method: str, more: dict[str, float]) -> tuple[Contender, Contender]:
-    """As in the paper: no smoothing, no second scale."""
-    exact = {"smoothing": 0.0, "coarse_weight": 0.0, **more}
-    return Contender(method, {"alpha": 10.0, **exact}), Contender(method, {"alpha": 1.0, **exact})
-
-
-METHODS: dict[str, tuple[Contender, Contender]] = {
-    "map-dlm": (Contender("map-dlm", WIDE), Contender("map-dlm", {**WIDE, "coarse_weight": 0.3, "coarse_alpha": 1.0})),
-    "map-ssvm": (Contender("map-ssvm"), Contender("map-ssvm", {"smoothing": 0.02, "alpha": 1.0})),
-    "map-dlm-paper": _paper("map-dlm", {"epsilon": 1.0}),
-    "map-ssvm-paper": _paper("map-ssvm", {}),
-    "smooth-ap": (Contender("smooth-ap", {"temperature": 0.01}), Contender("smooth-ap", {"temperature": 0.02})),
-    "fast-ap": (Contender("fast-ap", {"bins": 10}), Contender("fast-ap", {"bins": 20})),
-    "supcon": (Contender("supcon", {"temperature": 0.1}), Contender("supcon", {"temperature": 0.05})),
-    "triplet": (Contender("triplet", {"margin": 0.2}), Contender("triplet", {"margin": 0.1})),
-    "prototypical": (Contender("prototypical", {"scale": 0.1}), Contender("prototypical", {"scale": 0.01})),
-    "proxy-anchor": (
-        Contender("own", {"margin": 0.1, "alpha": 32}, "ProxyAnchorLoss", own_rate=100),
-        Contender("own", {"margin": 0.1, "alpha": 32}, "ProxyAnchorLoss", own_rate=10),
-    ),
-    "multi-similarity": (
-        Contender("own", {"alpha": 2, "beta": 50, "base": 0.5}, "MultiSimilarityLoss"),
-        Contender("own", {"alpha": 2, "beta": 50, "base": 0.5}, "MultiSimilarityLoss", miner=0.1),
-    ),
-}
-
-
-class FromPML(nn.Module):
-    """A loss of pytorch-metric-learning, with its miner."""
-
-    def __init__(self, contender: Contender, classes: int, width: int) -> None:
-        super().__init__()
-        from pytorch_metric_learning import losses, miners
-
-        kind = getattr(losses, str(contender.from_pml))
-        proxies = {"num_classes": classes, "embedding_size": width} if "Proxy" in str(contender.from_pml) else {}
-        self.loss = kind(**contender.settings, **proxies)
-        self.miner = miners.MultiSimilarityMiner(contender.miner) if contender.miner is not None else None
-
-    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        pairs = self.miner(embeddings, labels) if self.miner is not None else None
-        found: Tensor = self.loss(embeddings, labels, pairs)
-        return found
 
 
 @dataclass(frozen=True)
@@ -262,69 +198,74 @@ def results_of(job: Job) -> tuple[dict[str, float], dict[str, Any]]:
     return how, measured(vectors, torch.from_numpy(images.labels), task)
 
 
-def run(job: Job, to: Path) -> str:
-    if (to / job.path).exists():
-        return f"{job.path} is there"
+def run(job: Job, results: Path) -> str | None:
+    """Train, measure and write the json, unless it is there; a line about it."""
+    path = results / FOLDER / job.path
+    if path.exists():
+        return None
     try:
-        how, results = results_of(job)
-    except Exception:
-        return f"{job.path} FAILED\n{traceback.format_exc()}"
+        how, found = results_of(job)
+    except (ValueError, OSError, RuntimeError) as error:  # one that breaks down leaves the others alone
+        return f"{job.path}: {error}"
     contender = asdict(METHODS[job.method][job.setting])
-    record = {**circumstances(job.seed), "job": asdict(job), "contender": contender, **how, "results": results}
-    path = to / job.path
+    write_record(path, {**circumstances(job.seed), "job": asdict(job), "contender": contender, **how, "results": found})
+    return f"{job.path}: {how['seconds']:.0f} s, Recall@1 {found['recall_at_1']:.2f}, MAP@R {found['map_at_r']:.2f}"
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n")
-    return f"{job.path} {how['seconds']:.0f} s {results['recall_at_1']:.2f} {results['map_at_r']:.2f}"
+    write_whole(path, json.dumps(record, indent=1) + "\n")
 
 
-def records(to: Path, task: str, part: str, kind: str, method: str) -> list[dict[str, Any]]:
+def records(results: Path, task: str, part: str, kind: str, method: str) -> list[dict[str, Any]]:
     """Of one method; `part` of the network is what learned, `kind` is trials or test."""
-    found = [json.loads(path.read_text()) for path in sorted((to / task / part / kind).glob("*.json"))]
+    found = [read_json(path) for path in sorted((results / FOLDER / task / part / kind).glob("*.json"))]
     return [record for record in found if record["job"]["method"] == method]
 
 
-def best_trial(to: Path, task: str, part: str, method: str) -> dict[str, Any]:
-    return max(records(to, task, part, "trials", method), key=lambda record: float(record["results"][CHOSEN_BY]))
+def trials_of(task: str, data: str, part: str) -> list[Job]:
+    return [
+        Job(task, data, method, setting, rate, 0, is_trial=True, is_frozen=part == "head")
+        for setting, rate, method in product((0, 1), RATES, METHODS)
+    ]
 
 
-def untaught(task: str, data: str, to: Path) -> None:
+def tests_of(task: str, data: str, part: str, results: Path) -> list[Job]:
+    """Of every method whose trials are done: the best of them, with every seed."""
+    per_method = {method: records(results, task, part, "trials", method) for method in METHODS}
+    best = [
+        max(found, key=lambda record: float(record["results"][CHOSEN_BY]))["job"]
+        for found in per_method.values()
+        if len(found) == 2 * len(RATES)
+    ]
+    return [Job(**{**job, "data": data, "seed": seed, "is_trial": False}) for seed, job in product(SEEDS, best)]
+
+
+def untaught(task: str, data: str, results: Path) -> None:
     """The network as it comes."""
-    path = to / task / "untaught.json"
+    path = results / FOLDER / task / "untaught.json"
     if not path.exists():
         images = load(data, "test")
         vectors = embed_all(Embedder(NETWORK).network.to(DEVICE), images)
-        results = measured(vectors, torch.from_numpy(images.labels), TASKS[task])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({**circumstances(0), "results": results}, indent=1) + "\n")
+        found = measured(vectors, torch.from_numpy(images.labels), TASKS[task])
+        write_record(path, {**circumstances(0), "results": found})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("task", choices=TASKS)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--method", action="append", choices=METHODS)
-    parser.add_argument("--frozen", action="store_true", help="learn a head alone")
-    parser.add_argument("--to", type=Path, default=FOLDER)
-    options = parser.parse_args()
-    part = "head" if options.frozen else "network"
-    data = prepared(str(options.folder), size=TASKS[options.task].size, fit="crop").name
-    methods = options.method or list(METHODS)
-    untaught(options.task, data, options.to)
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        trials = [Job(options.task, data, method, setting, rate, 0, is_trial=True, is_frozen=options.frozen)
-                  for setting, rate, method in product((0, 1), RATES, methods)]  # fmt: skip
-        for line in pool.imap_unordered(_run, [(job, options.to) for job in trials]):
-            print(line, flush=True)
-        best = [best_trial(options.to, options.task, part, method)["job"] for method in methods]
-        jobs = [Job(**{**chosen, "data": data, "seed": seed, "is_trial": False}) for seed, chosen in product(SEEDS, best)]
-        for line in pool.imap_unordered(_run, [(job, options.to) for job in jobs]):
-            print(line, flush=True)
+def perform(task: str, folder: Path, part: str, results: Path, *, jobs: int = 1) -> None:
+    """All trials of a task and then all tests that have no json yet.
 
-
-def _run(given: tuple[Job, Path]) -> str:
-    return run(*given)
-
-
-if __name__ == "__main__":
-    main()
+    part  what learns: the "network", or a "head" alone
+    jobs  how many at a time, each in a process of its own
+    """
+    check_installed()
+    with counting(task) as progress:
+        data = prepared(str(folder), size=TASKS[task].size, fit="crop", progress=progress).name
+    untaught(task, data, results)
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        work = partial(run, results=results)
+        for line in pool.imap_unordered(work, trials_of(task, data, part)):
+            if line:
+                say(line)
+        for line in pool.imap_unordered(work, tests_of(task, data, part, results)):
+            if line:
+                say(line)

@@ -1,17 +1,15 @@
-"""A head for ResNet-12, learned by ranking the classes that it has classified: `python -m benchmarks.deep_heads WEIGHTS`.
+"""A head for ResNet-12, learned by ranking the classes that it has classified.
 
-WEIGHTS are what `benchmarks.deep` wrote. The network stays as it is and embeds mini-ImageNet once; heads learn from these
-embeddings, with more or fewer weights, by several losses. Each is judged on the validation classes and measured on the test
-classes, one json a trial below results/trials/deep-heads. Beside them stand the network without a head, and its embeddings
-less their mean, which no ranking has a part in.
+The network stays as it is and embeds mini-ImageNet once; heads learn from these embeddings, with more or fewer weights, by
+several losses. Each is judged on the validation classes and measured on the test classes. Beside them stand the network
+without a head, and its embeddings less their mean, which no ranking has a part in.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -21,23 +19,24 @@ import torch
 from torch import Tensor, nn
 
 from rankshot import data, fewshot
+from rankshot.files import write_whole
+from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss, SmoothAPLoss, SupConLoss
 from rankshot.methods import Context, LossMethod
 from rankshot.models.headed import head_for
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
 from rankshot.tensors import read_tensors
+from rankshot.terminal import say
 from rankshot.vectors import unit_vectors
 
-from .deep import DATA, DEVICE, cropped
-from .heads import learn
-from .measure import circumstances
-from .places import ROOT
+from .head_alone import learn
+from .resnet12 import DATA, DEVICE, cropped, weights_of
 
-FOLDER = ROOT / "results" / "trials" / "deep-heads"
+FOLDER = Path("trials", "deep-heads")  # of the json files, below results/, in a folder for each network
 DIMENSIONS, CLASSES, BATCH_CLASSES, BATCH = 640, 64, 32, 256
 AT_ONCE, CROPS, SMALLEST_CROP = 256, 3, 0.35
-RULES, SEED = ("prototype", "logistic"), 1
+RULES, EPISODES, SEED = ("prototype", "logistic"), 10_000, 1
 LOSSES: dict[str, Callable[[], nn.Module]] = {
     "map-dlm": RankingLoss,
     "map-ssvm": lambda: RankingLoss(framework="ssvm"),
@@ -111,38 +110,40 @@ def head_of(trial: Trial, views: Tensor, labels: Tensor) -> nn.Module:
     return head
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("weights", type=Path)
-    parser.add_argument("--episodes", type=int, default=10_000)
-    parser.add_argument("--only", help="trials whose names begin so")
-    parser.add_argument("--to", type=Path, default=FOLDER)
-    options = parser.parse_args()
-    network = network_in(options.weights)
+def record_of(network: str, trial: Trial, results: Path) -> Path:
+    return results / FOLDER / f"{network}-0" / f"{trial.name}.json"
+
+
+def perform(network: str, runs: Path, results: Path) -> None:
+    """All that have no json yet, on the network of one trial."""
+    weights = weights_of(network, runs)
+    if not weights.is_file():
+        raise FileNotFoundError(f"heads learn from what {network} embeds, and there is no {weights}")
     sets = {split: data.load(DATA, split) for split in ("train", "val", "test")}
-    views = {split: seen(network, images.pixels(), CROPS if split == "train" else 0) for split, images in sets.items()}
-    labels = torch.from_numpy(sets["train"].labels).to(DEVICE)
+    trunk = network_in(weights)
+    views = {split: seen(trunk, images.pixels(), CROPS if split == "train" else 0) for split, images in sets.items()}
+    labels = {split: torch.from_numpy(images.labels) for split, images in sets.items()}
     for trial in trials():
-        path = options.to / options.weights.stem / f"{trial.name}.json"
-        if path.exists() or not trial.name.startswith(options.only or ""):
-            continue
-        start = time.perf_counter()
-        head = head_of(trial, views["train"], labels)
-        results = {**circumstances(0), "trial": asdict(trial), "weights": options.weights.stem}
-        results["seconds"] = time.perf_counter() - start
-        with torch.no_grad():
-            for split in ("val", "test"):
-                known = torch.from_numpy(sets[split].labels)
-                results[split] = measured(head(views[split][:, 0]), known, options.episodes)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(results, indent=1) + "\n")
-        shown = [
-            f"{100 * results[split]['prototype'][task]['mean']:.2f}"
-            for split in ("val", "test")
-            for task in results[split]["prototype"]
-        ]
-        print(trial.name, *shown, flush=True)
+        path = record_of(network, trial, results)
+        if not path.exists():
+            record = {**measured_trial(trial, views, labels), "weights": network}
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(record, indent=1) + "\n")
+            say(f"{network} {trial.name} {100 * retrieved(record, 'val'):.2f}")
 
 
-if __name__ == "__main__":
-    main()
+def measured_trial(trial: Trial, views: Mapping[str, Tensor], labels: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Of a head: what came out on validation and test classes."""
+    start = time.perf_counter()
+    head = head_of(trial, views["train"], labels["train"].to(DEVICE))
+    record = {**circumstances(0), "trial": asdict(trial), "seconds": time.perf_counter() - start}
+    record["images_a_class"] = int(labels["train"].bincount().max())
+    with torch.no_grad():
+        for split in ("val", "test"):
+            record[split] = measured(head(views[split][:, 0]), labels[split], EPISODES)
+    return record
+
+
+def retrieved(record: Mapping[str, Any], split: str) -> float:
+    """What heads are chosen by: retrieval among all classes of a split."""
+    return next(float(found["mean"]) for task, found in record[split]["prototype"].items() if task.startswith("retrieval"))

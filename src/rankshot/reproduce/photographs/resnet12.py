@@ -1,38 +1,40 @@
-"""What makes ranking help a deep network: `python -m benchmarks.deep NAME --seconds 600` on a GPU, mini-ImageNet prepared.
+"""What makes ranking help a deep network that learns from nothing but mini-ImageNet.
 
-ResNet-12 learns mini-ImageNet's 64 training classes for so long: always by classifying them; in most trials also by telling
-which way an image was turned; and beside that by mAP-DLM, where either images of a class or views of one image are
-relevant to each other, on a projection that is thrown away (or on the embedding that is kept). `--start` goes on from
-another trial's network. Judged on the validation classes. Into results/trials/deep/NAME.json.
+ResNet-12 learns the 64 training classes: always by classifying them; in most trials also by
+telling which way an image was turned; and beside that by mAP-DLM, where either images of a class or views of one image are
+relevant to each other, on a projection that is thrown away (or on the embedding that is kept). Judged on the validation
+classes.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import math
 import time
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from rankshot import data, fewshot
 from rankshot.data.augmentation import jitter
+from rankshot.fewshot.evaluation import embed_all
+from rankshot.files import write_whole
+from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss
 from rankshot.models.mirrored import Mirrored
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
 from rankshot.reproduce.halve import halved
 from rankshot.tensors import read_tensors, write_tensors
+from rankshot.terminal import say
 
-from .measure import circumstances
-from .places import ROOT
-
-FOLDER = ROOT / "results" / "trials" / "deep"
-DATA, IMAGES_AT_ONCE = "mini-imagenet", 512
+FOLDER = Path("trials", "deep")  # of the json files, below results/
+DATA, EPISODES = "mini-imagenet", 2000
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 RULES = ("ap", "prototype", "logistic")
 WARMTH = 4.0  # temperature of distillation
@@ -42,15 +44,19 @@ WARMTH = 4.0  # temperature of distillation
 class Trial:
     """What a trial learns by.
 
+    updates     of the network
+    after       another trial, whose network it goes on from
     views       of every image, each with its own crop and colours
     turned      how many of these are turned, by 90, 180 or 270 degrees in turn; a head tells by how much
     rank        what is relevant to a view: nothing ("", no ranking), views of the same class ("classes"; upright ones
                 alone), those of the same class turned alike ("turned"), or the other views of its own image ("images")
     projection  dimensions of what is ranked; 0: the embedding itself
-    distil      weight of the classes as the network of `--start` sees them
-    sizes       share of the time until which images have so many pixels a side: small ones are faster
+    distil      weight of the classes as the network that it goes on from sees them
+    sizes       share of the updates until which images have so many pixels a side: small ones are faster
     """
 
+    updates: int = 5000
+    after: str = ""
     views: int = 4
     turned: int = 2
     rank: str = ""
@@ -76,19 +82,23 @@ TRIALS = {
     "rotations-rank-embedding": Trial(rank="classes", projection=0, weight=0.3),
     "rotations-rank-ssvm": Trial(rank="classes", framework="ssvm"),
     "rotations-rank-paper": Trial(rank="classes", paper=True),
-    "base": Trial(sizes=((0.6, 64), (1.0, 84))),
+    "base": Trial(20_000, sizes=((0.7, 64), (1.0, 84))),
 }
-# After "base": the same without and with ranking.
-GOES_ON = Trial(learning_rate=0.05)
+
+
+def _after_base(**settings: Any) -> Trial:
+    return Trial(4000, "base", learning_rate=0.05, **settings)
+
+
 TRIALS |= {
-    "on": GOES_ON,
-    "on-images": replace(GOES_ON, rank="images"),
-    "on-images-embedding": replace(GOES_ON, rank="images", projection=0, weight=0.3),
-    "on-images-ssvm": replace(GOES_ON, rank="images", framework="ssvm"),
-    "on-classes": replace(GOES_ON, rank="classes"),
-    "on-classes-embedding": replace(GOES_ON, rank="classes", projection=0, weight=0.1),
-    "on-distil": replace(GOES_ON, distil=1.0),
-    "on-distil-images": replace(GOES_ON, distil=1.0, rank="images"),
+    "on": _after_base(),
+    "on-images": _after_base(rank="images"),
+    "on-images-embedding": _after_base(rank="images", projection=0, weight=0.3),
+    "on-images-ssvm": _after_base(rank="images", framework="ssvm"),
+    "on-classes": _after_base(rank="classes"),
+    "on-classes-embedding": _after_base(rank="classes", projection=0, weight=0.1),
+    "on-distil": _after_base(distil=1.0),
+    "on-distil-images": _after_base(distil=1.0, rank="images"),
 }
 
 
@@ -143,11 +153,17 @@ class Batches:
         return torch.cat(views), known, image, torch.tensor(quarters, device=DEVICE).repeat_interleave(len(indices))
 
 
-def rate_at(trial: Trial, step: int, done: float) -> float:
-    return trial.learning_rate * min(1.0, (step + 1) / 200) * 0.5 * (1 + math.cos(math.pi * done))
+def rate_at(trial: Trial, step: int) -> float:
+    """It rises for 200 updates, and falls as a cosine does."""
+    return trial.learning_rate * min(1.0, (step + 1) / 200) * 0.5 * (1 + math.cos(math.pi * step / trial.updates))
 
 
-def learn(trial: Trial, seconds: float, seed: int, start: Path | None) -> tuple[Network, dict[str, float]]:
+def _compiled(module: nn.Module) -> Callable[[Tensor], Tensor]:
+    """On a GPU, where it is worth the minute that it takes."""
+    return torch.compile(module, dynamic=False) if DEVICE == "cuda" else module
+
+
+def learn(trial: Trial, seed: int, start: Path | None) -> tuple[Network, dict[str, float]]:
     batches = Batches(trial, seed)
     torch.manual_seed(seed)
     torch.backends.cudnn.benchmark = True
@@ -158,8 +174,8 @@ def learn(trial: Trial, seconds: float, seed: int, start: Path | None) -> tuple[
         network.load_state_dict(known, strict=False)
         if trial.distil:
             teacher = copy.deepcopy(network).eval().requires_grad_(False)
-    trunk = torch.compile(network.trunk, dynamic=False)
-    seen_by_teacher = torch.compile(teacher.trunk, dynamic=False) if teacher is not None else None
+    trunk = _compiled(network.trunk)
+    seen_by_teacher = _compiled(teacher.trunk) if teacher is not None else None
     ranking = RankingLoss.paper(trial.framework) if trial.paper else RankingLoss(framework=trial.framework)
     optimiser = torch.optim.SGD(
         network.parameters(), trial.learning_rate, momentum=0.9, nesterov=True, weight_decay=trial.weight_decay
@@ -185,61 +201,60 @@ def learn(trial: Trial, seconds: float, seed: int, start: Path | None) -> tuple[
     for _, size in trial.sizes:  # compiled before the time begins
         loss_of(*batches.draw(0, size)).backward()  # type: ignore[no-untyped-call]
         loss_of(*batches.draw(0, size)).item()
-    begin, step = time.perf_counter(), 0
-    while (done := (time.perf_counter() - begin) / seconds) < 1:
+    begin = time.perf_counter()
+    for step in range(trial.updates):
+        done = step / trial.updates
         size = next(size for until, size in trial.sizes if done < until)
-        optimiser.param_groups[0]["lr"] = rate_at(trial, step, done)
+        optimiser.param_groups[0]["lr"] = rate_at(trial, step)
         optimiser.zero_grad(set_to_none=True)
         loss = loss_of(*batches.draw(step, size))
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        step += 1
         if step % 500 == 0:
-            print(step, f"{100 * done:.0f} %", f"loss {loss.item():.3f}", flush=True)
-    views = step * trial.classes * trial.per_class * trial.views
-    return network, {"updates": step, "epochs": views / trial.views / batches.count, "views": views, "loss": loss.item()}
+            say(f"{100 * done:.0f} %, loss {loss.item():.3f}")
+    images = trial.updates * trial.classes * trial.per_class
+    how = {"updates": trial.updates, "epochs": images / batches.count, "views": images * trial.views, "loss": loss.item()}
+    return network, {**how, "seconds": time.perf_counter() - begin}
 
 
 @torch.no_grad()
 def measured(network: Network, split: str, episodes: int) -> dict[str, dict[str, dict[str, float]]]:
     """By every rule; retrieval is the same by all."""
     images = data.load(DATA, split)
-    model = Mirrored(network.trunk).eval()
+    vectors = embed_all(Mirrored(network.trunk).eval(), images)
+    labels = torch.from_numpy(images.labels)
     found_again = fewshot.Retrieval(min(20, len(images.classes)))
     tasks: list[fewshot.Task] = [fewshot.Classification(5, 1), fewshot.Classification(5, 5), found_again]
     found = {}
     for rule in RULES:
-        results = fewshot.evaluate(model, images, tasks if rule == "ap" else tasks[:2], episodes, 0, rule=rule)
+        asked = tasks if rule == RULES[0] else tasks[:2]
+        results = fewshot.evaluate_embeddings(vectors, labels, asked, episodes, 0, rule)
         found[rule] = fewshot.summary(results)
-        print(split, rule, *results, flush=True)
+        say(split, rule, *map(str, results))
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", choices=TRIALS)
-    parser.add_argument("--seconds", type=float, default=600)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--episodes", type=int, default=2000)
-    parser.add_argument("--to", type=Path, default=FOLDER)
-    parser.add_argument("--start", type=Path, help="what another trial wrote as its weights")
-    parser.add_argument("--weights", type=Path, help="a file for network and heads, in half precision")
-    options = parser.parse_args()
-    trial = TRIALS[options.name]
-    network, how = learn(trial, options.seconds, options.seed, options.start)
-    if options.weights is not None:
-        write_tensors(options.weights, halved(network.state_dict()), {})
-    results = {
-        **circumstances(options.seed),
-        "trial": asdict(trial),
-        "start": options.start and options.start.stem,
-        "seconds": options.seconds,
-    } | how
+def weights_of(name: str, runs: Path, seed: int = 0) -> Path:
+    """Where a trial's network is kept, with the heads that it learned with, in half precision."""
+    return runs / f"resnet12-{name}-{seed}.safetensors"
+
+
+def record_of(name: str, results: Path, seed: int = 0) -> Path:
+    return results / FOLDER / f"{name}-{seed}.json"
+
+
+def perform(name: str, runs: Path, results: Path, seed: int = 0) -> None:
+    """Train, keep the weights, and measure."""
+    trial = TRIALS[name]
+    start = weights_of(trial.after, runs, seed) if trial.after else None
+    if start is not None and not start.is_file():
+        raise FileNotFoundError(f"{name} goes on from {trial.after}, and there is no {start}")
+    network, how = learn(trial, seed, start)
+    runs.mkdir(parents=True, exist_ok=True)
+    write_tensors(weights_of(name, runs, seed), halved(network.state_dict()), {})
+    record = {**circumstances(seed), "trial": asdict(trial), "start": trial.after or None, **how}
     for split in ("val", "test"):
-        results[split] = measured(network, split, options.episodes)
-        options.to.mkdir(parents=True, exist_ok=True)
-        (options.to / f"{options.name}-{options.seed}.json").write_text(json.dumps(results, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        record[split] = measured(network, split, EPISODES)
+    path = record_of(name, results, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(record, indent=1) + "\n")
