@@ -11,6 +11,7 @@ from PIL import Image
 from rankshot import data
 from rankshot.reproduce.photographs import resnet12, resnet12_heads, tables
 from rankshot.reproduce.photographs.resnet12 import Batches, Trial, cropped, rate_at
+from rankshot.reproduce.photographs.stages import stages
 
 SMALL = {"updates": 3, "classes": 3, "per_class": 2, "sizes": ((0.5, 16), (1.0, 20))}
 
@@ -31,6 +32,7 @@ def mini_imagenet(tmp_path_factory):
         data.prepared(str(folder / "pictures"), size=16).rename(folder / "root" / "mini-imagenet")
         patch.setattr(resnet12, "EPISODES", 3)
         patch.setattr(resnet12_heads, "EPISODES", 3)
+        patch.setattr(resnet12_heads, "TRIAL_EPISODES", 3)
         patch.setattr(resnet12_heads, "CLASSES", 3)
         patch.setattr(resnet12_heads, "BATCH_CLASSES", 3)
         patch.setattr(resnet12_heads, "BATCH", 6)
@@ -49,14 +51,23 @@ def test_from_nothing_on_with_ranking_and_a_head(mini_imagenet, tmp_path, monkey
     record = json.loads(resnet12.record_of("on-distil-images", results).read_text())
     assert (record["start"], record["updates"], record["epochs"]) == ("base", 3, 3 * 6 / 12)
     assert set(record["test"]) == {"ap", "prototype", "logistic"}
-    few = [resnet12_heads.Trial("none"), resnet12_heads.Trial("centred"), resnet12_heads.Trial("scale", "map-dlm", 0.01, 2)]
+    few = [resnet12_heads.Trial(head) for head in ("none", "centred")]
+    few += [resnet12_heads.Trial("scale", "map-dlm", 0.01, updates) for updates in (2, 3)]
     monkeypatch.setattr(resnet12_heads, "trials", lambda: few)
     resnet12_heads.perform("base", runs, results)
     page = tables.page(results)
     assert "| `on-distil-images-0` | images, on the projection | 3 |" in page
-    assert "| `base-0` | scale | map-dlm, rate 0.01, 2 updates |" in page
+    best = max(few[2:], key=lambda trial: resnet12_heads.retrieved(of_trial(trial, results)))
+    assert page.count("| `base-0` | scale |") == 1
+    assert f"| `base-0` | scale | map-dlm, rate 0.01, {best.updates} updates |" in page
+    (stage,) = [each for each in stages(results, runs, {}, 1) if each.name == "resnet12-heads/base"]
+    assert stage.done() == (4 + 3, 4 + 3)
     with pytest.raises(FileNotFoundError, match="heads learn from what on embeds, and there is no"):
         resnet12_heads.perform("on", runs, results)
+
+
+def of_trial(trial, results):
+    return json.loads(resnet12_heads.record_of("base", trial, results).read_text())
 
 
 def test_batches(mini_imagenet):

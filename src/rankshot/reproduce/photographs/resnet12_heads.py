@@ -1,8 +1,8 @@
 """A head for ResNet-12, learned by ranking the classes that it has classified.
 
 The network stays as it is and embeds mini-ImageNet once; heads learn from these embeddings, with more or fewer weights, by
-several losses. Each is judged on the validation classes and measured on the test classes. Beside them stand the network
-without a head, and its embeddings less their mean, which no ranking has a part in.
+several losses. They are judged on the validation classes; of every kind of head and loss the best is measured on the test
+classes. Beside them stand the network without a head, and its embeddings less their mean, which no ranking has a part in.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from rankshot.methods import Context, LossMethod
 from rankshot.models.headed import head_for
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
+from rankshot.schema import read_json
 from rankshot.tensors import read_tensors
 from rankshot.terminal import say
 from rankshot.vectors import unit_vectors
@@ -36,7 +37,7 @@ from .resnet12 import DATA, DEVICE, cropped, weights_of
 FOLDER = Path("trials", "deep-heads")  # of the json files, below results/, in a folder for each network
 DIMENSIONS, CLASSES, BATCH_CLASSES, BATCH = 640, 64, 32, 256
 AT_ONCE, CROPS, SMALLEST_CROP = 256, 3, 0.35
-RULES, EPISODES, SEED = ("prototype", "logistic"), 10_000, 1
+RULES, TRIAL_EPISODES, EPISODES, SEED = ("prototype", "logistic"), 2000, 10_000, 1
 LOSSES: dict[str, Callable[[], nn.Module]] = {
     "map-dlm": RankingLoss,
     "map-ssvm": lambda: RankingLoss(framework="ssvm"),
@@ -110,8 +111,22 @@ def head_of(trial: Trial, views: Tensor, labels: Tensor) -> nn.Module:
     return head
 
 
-def record_of(network: str, trial: Trial, results: Path) -> Path:
-    return results / FOLDER / f"{network}-0" / f"{trial.name}.json"
+def record_of(network: str, trial: Trial, results: Path, kind: str = "trials") -> Path:
+    """Where the json of a trial lies; kind: "test" is of those that were chosen."""
+    return results / FOLDER / f"{network}-0" / kind / f"{trial.name}.json"
+
+
+def chosen(network: str, results: Path) -> list[Trial]:
+    """Of every kind of head and loss whose trials are all there: the one that finds validation images best."""
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials():
+        groups.setdefault((trial.head, trial.loss), []).append(trial)
+
+    def judged(trial: Trial) -> float:
+        return retrieved(read_json(record_of(network, trial, results)))
+
+    there = [some for some in groups.values() if all(record_of(network, trial, results).exists() for trial in some)]
+    return [max(some, key=judged) for some in there]
 
 
 def perform(network: str, runs: Path, results: Path) -> None:
@@ -123,27 +138,31 @@ def perform(network: str, runs: Path, results: Path) -> None:
     trunk = network_in(weights)
     views = {split: seen(trunk, images.pixels(), CROPS if split == "train" else 0) for split, images in sets.items()}
     labels = {split: torch.from_numpy(images.labels) for split, images in sets.items()}
-    for trial in trials():
-        path = record_of(network, trial, results)
-        if not path.exists():
-            record = {**measured_trial(trial, views, labels), "weights": network}
+    tried(network, views, labels, results)
+
+
+def tried(network: str, views: Mapping[str, Tensor], labels: Mapping[str, Tensor], results: Path) -> None:
+    """Heads for embeddings that are there: first all trials, by validation classes; then the chosen, by test classes.
+
+    views   of every split, (n, V, D); of a head's answer to the first of them the figures are
+    """
+    for kind, split, episodes in (("trials", "val", TRIAL_EPISODES), ("test", "test", EPISODES)):
+        for trial in trials() if kind == "trials" else chosen(network, results):
+            path = record_of(network, trial, results, kind)
+            if path.exists():
+                continue
+            start = time.perf_counter()
+            head = head_of(trial, views["train"], labels["train"].to(DEVICE))
+            how = {"seconds": time.perf_counter() - start, "images_a_class": int(labels["train"].bincount().max())}
+            with torch.no_grad():
+                found = measured(head(views[split][:, 0]), labels[split], episodes)
+            record = {**circumstances(0), "weights": network, "trial": asdict(trial), **how, "episodes": episodes}
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, json.dumps(record, indent=1) + "\n")
-            say(f"{network} {trial.name} {100 * retrieved(record, 'val'):.2f}")
+            write_whole(path, json.dumps({**record, "results": found}, indent=1) + "\n")
+            say(f"{network} {trial.name}, {split} classes: retrieval {100 * retrieved({'results': found}):.2f}")
 
 
-def measured_trial(trial: Trial, views: Mapping[str, Tensor], labels: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Of a head: what came out on validation and test classes."""
-    start = time.perf_counter()
-    head = head_of(trial, views["train"], labels["train"].to(DEVICE))
-    record = {**circumstances(0), "trial": asdict(trial), "seconds": time.perf_counter() - start}
-    record["images_a_class"] = int(labels["train"].bincount().max())
-    with torch.no_grad():
-        for split in ("val", "test"):
-            record[split] = measured(head(views[split][:, 0]), labels[split], EPISODES)
-    return record
-
-
-def retrieved(record: Mapping[str, Any], split: str) -> float:
+def retrieved(record: Mapping[str, Any]) -> float:
     """What heads are chosen by: retrieval among all classes of a split."""
-    return next(float(found["mean"]) for task, found in record[split]["prototype"].items() if task.startswith("retrieval"))
+    of_all = record["results"]["prototype"]
+    return next(float(found["mean"]) for task, found in of_all.items() if task.startswith("retrieval"))

@@ -71,9 +71,9 @@ def stages(results: Path, runs: Path, folders: Mapping[str, Path | None], jobs: 
         act = partial(resnet12.perform, name, runs, results)
         found.append(Stage(f"resnet12/{name}", partial(_there, paths), partial(_on_mini_imagenet, act)))
     for name in HEADED:
-        paths = [resnet12_heads.record_of(name, trial, results) for trial in resnet12_heads.trials()]
         act = partial(resnet12_heads.perform, name, runs, results)
-        found.append(Stage(f"resnet12-heads/{name}", partial(_there, paths), partial(_on_mini_imagenet, act)))
+        there = partial(_there_of_heads, results, name)
+        found.append(Stage(f"resnet12-heads/{name}", there, partial(_on_mini_imagenet, act)))
     for task, folder in folders.items():
         for part in PARTS:
             act = partial(fine_tuning.perform, task, folder, part, results, jobs=jobs)  # type: ignore[arg-type]
@@ -89,6 +89,15 @@ def _on_mini_imagenet(act: Callable[[], None]) -> None:
 
 def _there(paths: Sequence[Path]) -> tuple[int, int]:
     return sum(path.exists() for path in paths), len(paths)
+
+
+def _there_of_heads(results: Path, network: str) -> tuple[int, int]:
+    """Trials, and a test of each kind of head and loss."""
+    trials = list(resnet12_heads.trials())
+    chosen = resnet12_heads.chosen(network, results)
+    tests, _ = _there([resnet12_heads.record_of(network, trial, results, "test") for trial in chosen])
+    tried, _ = _there([resnet12_heads.record_of(network, trial, results) for trial in trials])
+    return tried + tests, len(trials) + len({(trial.head, trial.loss) for trial in trials})
 
 
 def _there_of(results: Path, task: str, part: str) -> tuple[int, int]:
