@@ -14,7 +14,7 @@ setup: $(STAMP)
 # Installed again whenever what is to be installed changes.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gallery,photographs,faiss,milvus,onnx,transformers,test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gallery,photographs,faiss,serve,milvus,onnx,transformers,test,bench]'
 	touch $(STAMP)
 
 # Two ways to learn the same alphabets, measured on alphabets that neither has seen. Interrupted, it goes on the next time.

@@ -22,6 +22,7 @@ COMMANDS = {
     "classify": "tell the class of images from a few examples of each",
     "gallery": "keep images to be found again",
     "search": "find everything like this one",
+    "serve": "teach and recognise in a browser, or over HTTP",
     "export": "pass a network on: as a folder, as ONNX, or by torch.export",
     "reproduce": "make the paper's tables and figures from real data",
 }
@@ -37,10 +38,10 @@ OF_MEMORY = (  # how torch says so
     "multiplication overflow",
 )
 # Packages that a whole command needs; whoever needs another one for an option says so.
-EXTRA_PACKAGES = ("faiss", "matplotlib", "PIL", "pymilvus", "rich", "safetensors", "sklearn", "tyro")
+EXTRA_PACKAGES = ("faiss", "fastapi", "matplotlib", "PIL", "pymilvus", "rich", "safetensors", "sklearn", "tyro", "uvicorn")
 EXTRA = (
     "the command line needs more than the library: pip install 'rankshot[train,gallery]', and [milvus] for Milvus, [faiss] "
-    "for FAISS"
+    "for FAISS, [serve] for the page"
 )
 GONE = 141  # as of a process that a broken pipe has ended
 LONGEST = 2000  # characters of a message

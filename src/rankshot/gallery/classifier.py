@@ -224,6 +224,12 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             for row in zip(top.indices.tolist(), top.values.tolist(), strict=True)
         ]
 
+    def rejection_at(self, rate: float) -> Rejection:
+        """What `reject=rate` would mean: the threshold, and how often it is wrong by the examples themselves."""
+        taught = self._now()
+        support, labels = torch.from_numpy(taught.support), torch.from_numpy(taught.labels)
+        return self._rejection_at(rate, support, labels, len(taught.classes), taught.others)
+
     @property
     def classes_(self) -> NDArray[Any]:
         return self._now().classes
@@ -343,9 +349,10 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def _rejection(self, support: Tensor, labels: Tensor, way: int, others: Tensor | None) -> Rejection | None:
         if self.threshold is not None:
             return judged(self.threshold, *among_themselves(support, labels, way, others))
-        if self.reject is None:
-            return None
-        rejection = calibrated(support, labels, way, self.reject, others)
+        return None if self.reject is None else self._rejection_at(self.reject, support, labels, way, others)
+
+    def _rejection_at(self, rate: float, support: Tensor, labels: Tensor, way: int, others: Tensor | None) -> Rejection:
+        rejection = calibrated(support, labels, way, rate, others)
         if rejection is not None:
             return rejection
         embedder = self._embedder()
@@ -354,7 +361,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
                 "with one example of every class, what is none of these cannot be told from the examples: give two of a "
                 "class, or a threshold"
             )
-        return judged(embedder.one_shot.threshold(self.reject), *among_themselves(support, labels, way, others))
+        return judged(embedder.one_shot.threshold(rate), *among_themselves(support, labels, way, others))
 
     def _temperature(self, taught: Taught) -> float:
         """That with the best log-likelihood of the examples, some of them, each left out of its class."""

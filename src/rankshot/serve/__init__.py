@@ -1,0 +1,1 @@
+"""Teach, recognise and search over HTTP: `rankshot serve`."""

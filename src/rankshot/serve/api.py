@@ -1,0 +1,326 @@
+"""The API: `/api/v1`, typed, errors as JSON with one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import math
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from fastapi import FastAPI, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+
+from rankshot.data.decoding import Undecodable
+from rankshot.gallery.classifier import FewShotClassifier
+from rankshot.version import __version__
+
+from . import answers
+from .recogniser import Answer, Recogniser
+from .together import Together
+from .workspace import Picture, Refused, Unknown, Workspace
+
+log = logging.getLogger(__name__)
+MOST_PICTURES, MOST_PICTURE_BYTES = 256, 32 * 2**20  # in a request; of each
+LONGEST_WAIT = 25.0  # seconds, for a change
+T = TypeVar("T")
+Reject = Annotated[
+    float | None,
+    Query(ge=0, lt=1, description="The share of known pictures that may be answered with none of these, such as 0.05."),
+]
+
+
+class Upload(NamedTuple):
+    """A file of a request: what it is called there, and its bytes."""
+
+    name: str
+    content: bytes
+
+
+def application(workspace: Workspace, together: Together) -> FastAPI:
+    """All of it, over one workspace and one network."""
+    recogniser, changed = Recogniser(workspace, together), Bell()
+    app = FastAPI(
+        title="rankshot",
+        version=__version__,
+        description="Classes from a few pictures each, and none of these.",
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        responses={400: {"model": answers.Error}, 404: {"model": answers.Error}, 409: {"model": answers.Error}},
+    )
+    app.state.changed = changed  # who stops the server wakes those that wait
+    errors_as_json(app)
+
+    async def change(act: Callable[[], T]) -> T:
+        """Something that changes the workspace; who waits for a change is told."""
+        done = await run_in_threadpool(act)
+        changed.ring()
+        return done
+
+    @app.get("/api/v1/state")
+    async def state() -> answers.State:
+        return await run_in_threadpool(state_of, workspace, together)
+
+    @app.get("/api/v1/changes")
+    async def changes(since: int = -1) -> answers.State:
+        """The state as soon as its revision is another than `since`, or after some seconds."""
+        if await run_in_threadpool(lambda: workspace.revision) == since:
+            await changed.wait(LONGEST_WAIT)
+        return await run_in_threadpool(state_of, workspace, together)
+
+    @app.post("/api/v1/classes", status_code=201)
+    async def add_class(given: answers.ClassName) -> answers.Changed:
+        id = await change(lambda: workspace.add_class(given.name))
+        return answers.Changed(revision=workspace.revision, id=id)
+
+    @app.patch("/api/v1/classes/{class_id}")
+    async def rename_class(class_id: str, given: answers.ClassName) -> answers.Changed:
+        await change(lambda: workspace.rename_class(class_id, given.name))
+        return answers.Changed(revision=workspace.revision, id=class_id)
+
+    @app.delete("/api/v1/classes/{class_id}")
+    async def remove_class(class_id: str) -> answers.Changed:
+        await change(lambda: workspace.remove_class(class_id))
+        return answers.Changed(revision=workspace.revision)
+
+    @app.post("/api/v1/classes/{class_id}/examples", status_code=201, openapi_extra=PICTURES)
+    async def add_examples(class_id: str, request: Request) -> answers.Added:
+        """Pictures as `multipart/form-data`, each in a field `pictures`. Those that cannot be read are told."""
+        uploads = await uploads_in(request)
+
+        def act() -> answers.Added:
+            seen = together([upload.content for upload in uploads])
+            good = [
+                Picture(upload.content, upload.name, vector)
+                for upload, vector in zip(uploads, seen, strict=True)
+                if not isinstance(vector, Undecodable)
+            ]
+            failures = [
+                answers.Failure(name=upload.name, why=str(vector))
+                for upload, vector in zip(uploads, seen, strict=True)
+                if isinstance(vector, Undecodable)
+            ]
+            if not good and failures:
+                raise Refused(f"{failures[0].name}: {failures[0].why}")
+            ids = workspace.add_examples(class_id, good)
+            return answers.Added(revision=workspace.revision, ids=ids, failures=failures)
+
+        return await change(act)
+
+    @app.delete("/api/v1/examples/{example_id}")
+    async def remove_example(example_id: str) -> answers.Changed:
+        await change(lambda: workspace.remove_example(example_id))
+        return answers.Changed(revision=workspace.revision)
+
+    @app.get("/api/v1/examples/{example_id}/picture", response_class=Response)
+    async def picture(example_id: str) -> Response:
+        """Its file, as it came."""
+        content = await run_in_threadpool(workspace.picture, example_id)
+        return Response(content, media_type=media_type(content), headers={"content-disposition": "inline"})
+
+    @app.post("/api/v1/undo")
+    async def undo() -> answers.Changed:
+        """Take the last change back."""
+        what = await change(workspace.undo)
+        return answers.Changed(revision=workspace.revision, undone=what)
+
+    @app.get("/api/v1/review")
+    async def review() -> answers.Review:
+        found = await run_in_threadpool(recogniser.review)
+        return answers.Review(
+            revision=found.revision,
+            mistakes=[answers.Mistake(example=e, class_id=c, taken_for=t) for e, c, t in found.mistakes],
+            mixed_up=[answers.MixedUp(class_id=c, taken_for=t, count=n) for c, t, n in found.mixed_up],
+        )
+
+    @app.get("/api/v1/rejection")
+    async def rejection(reject: Reject = 0.05) -> answers.Rejection | None:
+        """What being so careful costs, by the examples; null where they cannot tell."""
+        return cost_of(await run_in_threadpool(recogniser.rejection, reject))
+
+    @app.post("/api/v1/classify", openapi_extra=PICTURES)
+    async def classify(request: Request, reject: Reject = None) -> answers.Answers:
+        """Pictures as `multipart/form-data`, each in a field `pictures`."""
+        uploads = await uploads_in(request)
+
+        def act() -> answers.Answers:
+            revision, classes = workspace.classes()
+            names = {each.id: each.name for each in classes}
+            recogniser.classifier()  # complains before anything is embedded
+            seen = together([upload.content for upload in uploads])
+            found = iter(recogniser.answers([each for each in seen if not isinstance(each, Undecodable)], reject))
+            given = [
+                answers.Answer(picture=upload.name, error=str(vector))
+                if isinstance(vector, Undecodable)
+                else answer_of(upload.name, next(found), names)
+                for upload, vector in zip(uploads, seen, strict=True)
+            ]
+            return answers.Answers(revision=revision, answers=given, rejection=cost_of(recogniser.rejection(reject)))
+
+        return await run_in_threadpool(act)
+
+    @app.get("/api/v1/classifier.zip", response_class=Response)
+    async def download() -> Response:
+        """What was taught, as the folder that `FewShotClassifier.from_pretrained` reads."""
+        content = await run_in_threadpool(zipped, workspace, recogniser, together)
+        headers = {"content-disposition": 'attachment; filename="classifier.zip"'}
+        return Response(content, media_type="application/zip", headers=headers)
+
+    return app
+
+
+PICTURES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["pictures"],
+                    "properties": {"pictures": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                }
+            }
+        },
+    }
+}
+
+
+class Bell:
+    """Wakes all who wait, once."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def ring(self) -> None:
+        self._event.set()
+        self._event = asyncio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), seconds)
+
+
+async def uploads_in(request: Request) -> list[Upload]:
+    """The pictures of a request. The names that they have are names, and never paths of this machine."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        raise Refused("give pictures as multipart/form-data, each in a field 'pictures'")
+    async with request.form(max_files=MOST_PICTURES, max_fields=10) as form:
+        files = [each for each in form.getlist("pictures") if isinstance(each, UploadFile)]
+        if not files:
+            raise Refused("there is no picture in the request: give each in a field 'pictures'")
+        uploads = []
+        for number, file in enumerate(files):
+            if (file.size or 0) > MOST_PICTURE_BYTES:
+                raise Refused(f"a picture may have {MOST_PICTURE_BYTES} bytes")
+            name = PurePosixPath((file.filename or "").replace("\\", "/")).name or f"picture {number + 1}"
+            uploads.append(Upload("".join(each for each in name if each.isprintable())[:100], await file.read()))
+    return uploads
+
+
+def media_type(content: bytes) -> str:
+    """Of a picture that was decoded before; what no browser should show in its own way is only bytes."""
+    kinds = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"BM": "image/bmp"}
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in kinds.items() if content.startswith(start)), "application/octet-stream")
+
+
+def state_of(workspace: Workspace, together: Together) -> answers.State:
+    revision, classes = workspace.classes()
+    preprocess = together.embedder.preprocess
+    network = answers.Network(
+        name=together.embedder.name.rpartition("/")[2],
+        dimensions=together.embedder.dimensions,
+        channels=preprocess.channels,
+        height=preprocess.height,
+        width=preprocess.width,
+    )
+    shown = [
+        answers.Class(id=id, name=name, examples=[answers.Example(id=each, name=called) for each, called in examples])
+        for id, name, examples in classes
+    ]
+    return answers.State(revision=revision, classes=shown, undo=workspace.last_change(), network=network)
+
+
+def answer_of(picture: str, found: Answer, names: dict[str, str]) -> answers.Answer:
+    return answers.Answer(
+        picture=picture,
+        label=None if found.class_id is None else names.get(found.class_id),
+        class_id=found.class_id,
+        probabilities=[
+            answers.Probability(id=id, name=names.get(id, ""), probability=share) for id, share in found.probabilities
+        ],
+        neighbours=[
+            answers.Neighbour(
+                example=each.name,
+                class_id=str(each.label),
+                class_name=names.get(str(each.label), ""),
+                similarity=each.similarity,
+            )
+            for each in found.neighbours
+        ],
+        nearness=found.nearness,
+    )
+
+
+def cost_of(rejection: Any) -> answers.Rejection | None:
+    if rejection is None:
+        return None
+    rejected, accepted = (None if math.isnan(each) else each for each in rejection[1:])
+    return answers.Rejection(threshold=rejection.threshold, false_rejections=rejected, false_acceptances=accepted)
+
+
+def zipped(workspace: Workspace, recogniser: Recogniser, together: Together) -> bytes:
+    """The classifier with its classes by their names, as a zip of the folder."""
+    _, classes = workspace.classes()
+    names = {each.id: each.name for each in classes}
+    taught = recogniser.classifier()
+    labels = [names[str(taught.classes_[label])] for label in taught.support_labels_]
+    classifier = FewShotClassifier(together.embedder).fit(taught.support_, labels).named(taught.support_names_)
+    with tempfile.TemporaryDirectory(prefix="rankshot-serve-") as folder:
+        saved = classifier.save_pretrained(Path(folder) / "classifier")
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(saved.rglob("*")):
+                if path.is_file():
+                    archive.write(path, PurePosixPath("classifier", *path.relative_to(saved).parts))
+    return content.getvalue()
+
+
+def errors_as_json(app: FastAPI) -> None:
+    """One sentence each; nothing of this machine in them."""
+
+    def told(status: int, error: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+        return JSONResponse({"error": error}, status, headers)
+
+    @app.exception_handler(Unknown)
+    async def unknown(request: Request, error: Unknown) -> JSONResponse:
+        return told(404, str(error))
+
+    @app.exception_handler(Refused)
+    async def refused(request: Request, error: Refused) -> JSONResponse:
+        return told(409 if "already" in str(error) else 400, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def unreadable(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        return told(422, f"{'.'.join(map(str, first['loc'][1:])) or 'the request'}: {first['msg']}")
+
+    @app.exception_handler(HTTPException)
+    async def of_http(request: Request, error: HTTPException) -> JSONResponse:
+        return told(error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(Exception)
+    async def of_ours(request: Request, error: Exception) -> JSONResponse:
+        log.exception("a request could not be answered")
+        return told(500, "something went wrong here: the server's log tells what")

@@ -1,0 +1,47 @@
+// Puts the page together: the header, and the order in which all begins.
+
+import * as api from "./api.js";
+import { explain } from "./camera.js";
+import { follow, hasExamples, now, refresh, watch } from "./live.js";
+import { attempt, say } from "./messages.js";
+import { byId, write } from "./nodes.js";
+import { guardAgainstMisses } from "./pictures.js";
+import * as recognise from "./recognise.js";
+import * as tabs from "./tabs.js";
+import * as teach from "./teach.js";
+
+function showHeader(state) {
+  write(byId("network"), `Network: ${state.network.name}`);
+  const undo = byId("undo");
+  undo.disabled = state.undo === null;
+  const label = state.undo === null ? "Nothing to undo" : `Undo: ${state.undo}`;
+  undo.title = label;
+  undo.setAttribute("aria-label", state.undo === null ? "Undo" : label);
+  byId("download").hidden = !hasExamples();
+}
+
+function takeBack() {
+  if (!now()?.undo) return undefined;
+  return attempt(async () => {
+    const { undone } = await api.undo();
+    await refresh();
+    say(`Taken back: ${undone}`);
+  });
+}
+
+const isText = (node) => node.isContentEditable || node.matches("textarea, input:not([type=file], [type=range], [type=checkbox])");
+
+watch(showHeader);
+teach.start();
+recognise.start();
+tabs.start();
+explain();
+guardAgainstMisses();
+byId("undo").addEventListener("click", takeBack);
+document.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "z") return;
+  if (isText(event.target) || document.querySelector("dialog[open]")) return; // there it takes back letters
+  event.preventDefault();
+  takeBack();
+});
+follow();

@@ -1,0 +1,164 @@
+"""Who may ask, and how much: every line with a real request."""
+
+import socket
+import threading
+import time
+from contextlib import suppress
+
+import httpx
+import pytest
+from glyph_pictures import drawing
+from serving import running
+
+from rankshot.serve.guard import Limits
+from rankshot.serve.server import Place
+
+TOKEN = "sixteen-or-more-characters"
+
+
+def raw(server, text):
+    """The first line of the answer to what is sent byte by byte as it is."""
+    host, port = server.address.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(text)
+        return connection.recv(4096).split(b"\r\n")[0].decode()
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "", "10.1.2.3", "[::1", "localhost@evil.example"]
+)
+def test_a_name_that_leads_here_but_is_not_ours(client, host):
+    answer = client.get("/api/v1/state", headers={"host": host})
+    assert answer.status_code in (400, 421)
+    assert "classes" not in answer.text
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:80", "LOCALHOST"])
+def test_our_own_names(client, host):
+    assert client.get("/api/v1/state", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
+def test_another_page_may_not_ask(client, origin):
+    answer = client.post("/api/v1/classes", json={"name": "x"}, headers={"origin": origin})
+    assert (answer.status_code, answer.json()) == (403, {"error": "another page may not ask this server"})
+    crossing = client.post("/api/v1/undo", headers={"sec-fetch-site": "cross-site"})
+    assert crossing.status_code == 403
+    assert client.get("/api/v1/state").json()["revision"] == 0
+
+
+def test_our_own_page_may(client):
+    origin = str(client.base_url).rstrip("/")
+    assert client.post("/api/v1/classes", json={"name": "x"}, headers={"origin": origin}).status_code == 201
+
+
+def test_a_token_where_one_is_asked_for(serve):
+    with serve(Place(port=0, token=TOKEN)) as client:
+        for headers in (
+            {},
+            {"authorization": "Bearer wrong"},
+            {"cookie": "rankshot-token=wrong"},
+            {"authorization": TOKEN},
+        ):
+            answer = client.get("/api/v1/state", headers=headers)
+            assert (answer.status_code, TOKEN in answer.text) == (401, False)
+        assert client.get("/?token=wrong").status_code == 401
+        assert client.get("/api/v1/state", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert client.server.address_with_token.endswith(f"/?token={TOKEN}")
+        first = client.get("/", params={"token": TOKEN})
+        assert (first.status_code, first.headers["location"]) == (303, "/")
+        cookie = first.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        assert client.get("/api/v1/state").status_code == 200  # the client has kept the cookie
+        assert client.get("/api/v1/state", headers={"host": "192.168.1.7:8000"}).status_code == 200
+        assert client.get("/api/v1/state", headers={"host": "evil.example"}).status_code == 421
+
+
+def test_places():
+    assert Place().is_local
+    assert Place("::1").is_local
+    assert not Place("0.0.0.0").is_local
+    with pytest.raises(ValueError, match="16 or more characters"):
+        Place(token="short")
+    with pytest.raises(ValueError, match="https needs both"):
+        Place(certificate="a.pem")
+
+
+def test_from_elsewhere_a_token_is_made(handwriting, tmp_path):
+    with running(handwriting, tmp_path, Place("0.0.0.0", 0)) as server:
+        assert len(server.token) >= 32
+
+
+def test_bodies_that_are_too_large(serve):
+    with serve(limits=Limits(body=10_000)) as client:
+        client.post("/api/v1/classes", json={"name": "x"})
+        said = client.post("/api/v1/classify", files=[("pictures", bytes(20_000))])
+        assert (said.status_code, said.json()) == (413, {"error": "a request may have 10000 bytes"})
+
+        def chunks():
+            for _ in range(30):
+                yield bytes(1000)
+
+        headers = {"content-type": "multipart/form-data; boundary=x"}
+        unsaid = client.post("/api/v1/classify", content=chunks(), headers=headers)
+        assert unsaid.status_code == 413
+        assert "400" in raw(client.server, b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n")
+        assert client.get("/api/v1/state").status_code == 200
+
+
+def test_a_client_that_never_ends(serve):
+    with serve(limits=Limits(seconds=0.5)) as client:
+        start = time.monotonic()
+        head = b"POST /api/v1/classes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+        assert "408" in raw(client.server, head + b"Content-Type: application/json\r\n\r\n{")
+        assert time.monotonic() - start < 5
+        assert client.get("/api/v1/state").status_code == 200
+
+
+def test_too_many_at_once_are_asked_to_come_again(serve):
+    with serve(limits=Limits(at_once=2)) as client:
+        revision = client.get("/api/v1/state").json()["revision"]
+        url = f"{client.base_url}api/v1/changes?since={revision}"
+        waiting = [threading.Thread(target=ask_in_vain, args=[url]) for _ in "ab"]
+        for each in waiting:
+            each.start()
+        deadline = time.monotonic() + 10
+        while (answer := client.get("/api/v1/state")).status_code == 200 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        client.server.stop()  # which ends those that wait
+        for each in waiting:
+            each.join()
+
+
+def ask_in_vain(url):
+    with suppress(httpx.HTTPError):  # of a server that stops meanwhile
+        httpx.get(url, timeout=30)
+
+
+def test_headers_of_every_answer(client):
+    for path in ("/", "/api/v1/state", "/nothing", "/api/v1/examples/x/picture"):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "server" not in headers
+
+
+def test_requests_that_come_together_are_embedded_together(client):
+    made = client.post("/api/v1/classes", json={"name": "cross"}).json()["id"]
+    client.post(f"/api/v1/classes/{made}/examples", files=[("pictures", drawing("cross", 1))])
+    together = client.server._together
+    together.batches.clear()
+    with httpx.Client(base_url=client.base_url, timeout=30) as many:
+        asking = [
+            threading.Thread(target=lambda: many.post("/api/v1/classify", files=[("pictures", drawing("cross", 2))] * 8))
+            for _ in range(12)
+        ]
+        for each in asking:
+            each.start()
+        for each in asking:
+            each.join()
+    assert sum(together.batches) == 96
+    assert len(together.batches) < 96

@@ -1,0 +1,270 @@
+"""The page in a real browser: drawn with a pointer, taught, recognised, undone, in two tabs, dark, on a phone, by keys."""
+
+import base64
+import json
+import os
+from pathlib import Path
+
+import browser as real_browser
+import pytest
+from glyph_pictures import SHAPES, drawing
+from serving import running
+
+pytest.importorskip("selenium")
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+SHOTS = os.environ.get("RANKSHOT_SCREENSHOTS")  # a folder: for docs/images
+
+
+@pytest.fixture(scope="module")
+def browser():
+    started = real_browser.start()
+    yield started
+    started.quit()
+
+
+@pytest.fixture
+def page(browser, handwriting, tmp_path):
+    """The page of a new server, wide and light."""
+    with running(handwriting, tmp_path / "w") as server:
+        browser.set_window_size(1200, 900)
+        real_browser.prefer(browser, "light")
+        browser.get(server.address)
+        browser.server = server
+        yield browser
+        complaints = [each for each in browser.get_log("browser") if each["level"] == "SEVERE"]
+        browser.get("about:blank")  # nobody polls while the server stops
+    assert [each["message"] for each in complaints if " 400 " not in each["message"]] == []
+
+
+def found(page, css):
+    return page.find_element(By.CSS_SELECTOR, css)
+
+
+def every(page, css):
+    return page.find_elements(By.CSS_SELECTOR, css)
+
+
+def until(page, true):
+    return WebDriverWait(page, 15).until(lambda _: true())
+
+
+def draw(page, css, shape, seed):
+    """With a pen, stroke by stroke."""
+    random = [((7 * seed + 3 * k) % 11 - 5) / 250 for k in range(50)]
+    pad = found(page, css)
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", pad)
+    width, height = pad.rect["width"], pad.rect["height"]
+    for stroke in SHAPES[shape]:
+        actions = ActionChains(page, duration=20)
+        for number, (x, y) in enumerate(stroke):
+            x, y = x + random[number], y + random[number + 20]
+            actions.move_to_element_with_offset(pad, int((x - 0.5) * width), int((y - 0.5) * height))
+            if not number:
+                actions.click_and_hold()
+        actions.release().perform()
+
+
+def add_class(page, name):
+    field = found(page, "#new-class-name")
+    field.clear()
+    field.send_keys(name, Keys.ENTER)
+    until(page, lambda: name in [each.text for each in every(page, "article.class .class-name")])
+
+
+def card(page, name):
+    return next(
+        each for each in every(page, "article.class") if each.find_element(By.CSS_SELECTOR, ".class-name").text == name
+    )
+
+
+def examples_of(page, name):
+    return card(page, name).find_elements(By.CSS_SELECTOR, ".example")
+
+
+def teach_by_drawing(page, name, seeds):
+    add_class(page, name)
+    for number, seed in enumerate(seeds):
+        card(page, name).find_element(By.CSS_SELECTOR, "button.draw").click()
+        draw(page, "#teach-pad", name, seed)
+        found(page, "#add-drawing").click()
+        until(page, lambda n=number: len(examples_of(page, name)) == n + 1)
+
+
+def teach_by_api(page, shapes=("cross", "stairs", "triangle")):
+    import httpx
+
+    for shape in shapes:
+        made = httpx.post(f"{page.server.address}api/v1/classes", json={"name": shape}).json()["id"]
+        files = [("pictures", (f"{shape}-{seed}.png", drawing(shape, seed))) for seed in (1, 2)]
+        httpx.post(f"{page.server.address}api/v1/classes/{made}/examples", files=files)
+
+
+def recognise(page):
+    found(page, "#tab-recognise").click()
+    until(page, lambda: found(page, "#recognise").is_displayed())
+
+
+def shot(page, name):
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        page.save_screenshot(str(Path(SHOTS, f"serve-{name}.png")))
+
+
+def test_drawn_taught_and_recognised(page, browser):
+    assert found(page, "#teach-empty").is_displayed()
+    for name in ("cross", "stairs", "triangle"):
+        teach_by_drawing(page, name, (1, 2))
+    shot(page, "teach")
+    recognise(page)
+    draw(page, "#recognise-pad", "stairs", 5)
+    until(page, lambda: "stairs" in found(page, "#answer").text)
+    assert len(every(page, "#bars > *")) == 3
+    deciding = every(page, "#deciding img")
+    until(page, lambda: all(page.execute_script("return arguments[0].naturalWidth > 0", each) for each in deciding))
+    assert "stairs" in found(page, "#deciding").text
+    shot(page, "recognise")
+    page.refresh()  # and everything is there again
+    found(page, "#tab-teach").click()
+    until(page, lambda: len(every(page, ".example")) == 6)
+
+
+def test_none_of_these(page):
+    teach_by_api(page)
+    recognise(page)
+    found(page, "#none-of-these").click()
+    until(page, lambda: "%" in found(page, "#cost").text)
+    draw(page, "#recognise-pad", "line", 1)
+    until(page, lambda: "none of these" in found(page, "#answer").text.lower())
+    shot(page, "none-of-these")
+
+
+def test_files_deleted_and_undone_in_two_tabs(page, tmp_path):
+    """What one tab does, the other shows."""
+    paths = []
+    for seed in (1, 2, 3):
+        paths.append(tmp_path / f"cross-{seed}.png")
+        paths[-1].write_bytes(drawing("cross", seed))
+    add_class(page, "cross")
+    card(page, "cross").find_element(By.CSS_SELECTOR, "input.files").send_keys("\n".join(map(str, paths)))
+    until(page, lambda: len(examples_of(page, "cross")) == 3)
+    first = page.current_window_handle
+    page.switch_to.new_window("tab")
+    try:
+        page.get(page.server.address)
+        until(page, lambda: len(every(page, ".example")) == 3)
+        every(page, ".example button.remove")[0].click()
+        until(page, lambda: len(every(page, ".example")) == 2)
+        page.switch_to.window(first)
+        until(page, lambda: len(every(page, ".example")) == 2)
+        found(page, "#undo").click()
+        until(page, lambda: len(every(page, ".example")) == 3)
+        page.switch_to.window(page.window_handles[1])
+        until(page, lambda: len(every(page, ".example")) == 3)
+    finally:
+        page.switch_to.window(page.window_handles[1])
+        page.close()
+        page.switch_to.window(first)
+
+
+DROP = """
+const [target, files] = arguments;
+const transfer = new DataTransfer();
+for (const [name, content] of files) {
+  const bytes = Uint8Array.from(atob(content), c => c.charCodeAt(0));
+  transfer.items.add(new File([bytes], name, {type: "image/png"}));
+}
+for (const kind of ["dragenter", "dragover", "drop"])
+  target.dispatchEvent(new DragEvent(kind, {bubbles: true, cancelable: true, dataTransfer: transfer}));
+"""
+
+
+def test_several_files_dropped_give_a_table_and_csv(page):
+    teach_by_api(page)
+    recognise(page)
+    files = [(f"{shape}.png", base64.b64encode(drawing(shape, 9)).decode()) for shape in ("cross", "triangle")]
+    page.execute_script(DROP, found(page, "#asking"), files)
+    until(page, lambda: len(every(page, "#answers-table tbody tr")) == 2)
+    rows = [row.text for row in every(page, "#answers-table tbody tr")]
+    assert "cross" in rows[0]
+    assert "triangle" in rows[1]
+    assert found(page, "#csv").is_displayed()
+    shot(page, "several")
+
+
+def test_an_example_in_the_wrong_class_is_marked(page):
+    teach_by_api(page, ("cross", "triangle"))
+    until(page, lambda: len(every(page, ".example")) == 4)
+    content = [("odd.png", base64.b64encode(drawing("triangle", 8)).decode())]
+    page.execute_script(DROP, card(page, "cross"), content)
+    until(page, lambda: any("triangle" in each.text for each in every(page, ".example .wrong")))
+    shot(page, "review")
+
+
+def test_a_name_is_never_markup(page):
+    add_class(page, "<img src=x onerror=alert(1)>")
+    assert every(page, "article.class .class-name img") == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_it_fits_and_can_be_read(page, scheme, width):
+    teach_by_api(page)
+    real_browser.prefer(page, scheme)
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        for view in ("teach", "recognise"):
+            found(page, f"#tab-{view}").click()
+            until(page, lambda v=view: found(page, f"#{v}").is_displayed())
+            until(page, lambda v=view: v == "recognise" or len(every(page, ".example")) == 6)
+            assert page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+            ink, paper = page.execute_script(
+                "return [getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor]"
+            )
+            assert contrast(ink, paper) >= 7
+            shot(page, f"{view}-{scheme}-{width}")
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def contrast(*colours):
+    """As WCAG has it, of two colours."""
+
+    def light(colour):
+        parts = [int(each) / 255 for each in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+        red, green, blue = (each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted(map(light, colours))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_by_keys_alone(page):
+    """From the top of the page to a class, and to the other view, without a pointer."""
+    page.execute_script("document.activeElement.blur()")
+    body = found(page, "body")
+    for _ in range(12):
+        ActionChains(page).send_keys(Keys.TAB).perform()
+        if page.switch_to.active_element.get_attribute("id") == "new-class-name":
+            break
+    page.switch_to.active_element.send_keys("typed", Keys.ENTER)
+    until(page, lambda: "typed" in body.text)
+    found(page, "#tab-teach").send_keys(Keys.ARROW_RIGHT)
+    until(page, lambda: found(page, "#recognise").is_displayed())
+    assert page.switch_to.active_element.get_attribute("id") == "tab-recognise"
+
+
+def test_every_control_has_a_name(page):
+    teach_by_api(page)
+    until(page, lambda: len(every(page, ".example")) == 6)
+    nodes = page.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    roles = {"button", "textbox", "checkbox", "slider", "link", "tab", "img", "image"}
+    unnamed = [
+        node
+        for node in nodes
+        if not node.get("ignored") and node["role"]["value"] in roles and not node.get("name", {}).get("value")
+    ]
+    assert [json.dumps(node["role"]) for node in unnamed] == []

@@ -1,0 +1,19 @@
+"""A server in this process, for tests to ask."""
+
+import threading
+from contextlib import contextmanager
+
+from rankshot.serve.server import Place, Server
+
+
+@contextmanager
+def running(embedder, workspace, place=None, limits=None):
+    """The server itself, while it answers."""
+    server = Server(embedder, workspace, place or Place(port=0), limits)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        thread.join()
