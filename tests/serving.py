@@ -7,9 +7,9 @@ from rankshot.serve.server import Place, Server
 
 
 @contextmanager
-def running(embedder, workspace, place=None, limits=None):
+def running(embedder, workspace, place=None, limits=None, **more):
     """The server itself, while it answers."""
-    server = Server(embedder, workspace, place or Place(port=0), limits)
+    server = Server(embedder, workspace, place or Place(port=0), limits, **more)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -36,6 +36,22 @@ def test_from_nothing_to_a_recognised_drawing_and_a_clean_end(rankshot, tmp_path
         assert server.stderr.read() == ""
 
 
+def test_a_gallery_and_a_classifier_that_are_there(rankshot, tmp_path):
+    for shape in ("cross", "stairs"):
+        for seed in (1, 2):
+            path = tmp_path / "examples" / shape / f"{seed}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(drawing(shape, seed))
+    examples, seen_by = str(tmp_path / "examples"), ["--model", "conv4-omniglot"]
+    assert main(["gallery", "add", str(tmp_path / "g"), examples, *seen_by]) == 0
+    assert main(["classify", examples, "--support", examples, "--save", str(tmp_path / "c"), *seen_by]) == 0
+    with process(rankshot, tmp_path, "--gallery", tmp_path / "g", "--classifier", tmp_path / "c") as (_, address):
+        state = httpx.get(f"{address}api/v1/state").json()
+        assert (state["gallery"], [each["name"] for each in state["classes"]]) == (4, ["cross", "stairs"])
+        asked = httpx.post(f"{address}api/v1/classify", files=[("pictures", drawing("stairs", 5))]).json()
+        assert asked["answers"][0]["label"] == "stairs"
+
+
 @pytest.mark.slow
 def test_killed_in_the_middle_of_200_uploads(rankshot, tmp_path):
     """What was acknowledged is there again; what was not is there whole, or not at all."""

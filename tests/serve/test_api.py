@@ -5,9 +5,11 @@ import threading
 import time
 import zipfile
 
+import httpx
 import numpy as np
 import pytest
 from glyph_pictures import SHAPES, drawing
+from serving import running
 
 from rankshot import FewShotClassifier
 from rankshot.serve.workspace import Refused
@@ -104,6 +106,53 @@ def test_the_downloaded_classifier_answers_as_the_server(client, tmp_path):
     for row, answer in zip(shares, told, strict=True):
         by_name = {each["name"]: each["probability"] for each in answer["probabilities"]}
         np.testing.assert_allclose(row, [by_name[name] for name in classifier.classes_], atol=1e-6)
+
+
+def test_a_classifier_from_elsewhere_is_taken_in_and_undone(client, handwriting, tmp_path):
+    taught(client)
+    archive = client.get("/api/v1/classifier.zip").content
+    asked = files(drawing("triangle", 20))
+    before = client.post("/api/v1/classify", files=asked).json()["answers"][0]
+    with running(handwriting, tmp_path / "other") as other, httpx.Client(base_url=other.address, timeout=30) as there:
+        teach(there, "cross", 5)
+        assert there.post("/api/v1/classifier.zip", content=archive).status_code == 201
+        classes = there.get("/api/v1/state").json()["classes"]
+        assert {each["name"]: len(each["examples"]) for each in classes} == {"cross": 3, "stairs": 2, "triangle": 2}
+        came = classes[1]["examples"][0]["id"]
+        without = there.get(f"/api/v1/examples/{came}/picture")
+        assert (without.status_code, without.json()) == (404, {"error": "this example came without its picture"})
+        after = there.post("/api/v1/classify", files=asked).json()["answers"][0]
+        assert after["label"] == "triangle"
+        similar = [each["neighbours"][0]["similarity"] for each in (before, after)]
+        assert similar[0] == pytest.approx(similar[1], abs=1e-6)
+        assert there.post("/api/v1/undo").json()["undone"] == "take in a classifier"
+        assert [each["name"] for each in there.get("/api/v1/state").json()["classes"]] == ["cross"]
+
+
+def zip_of(name, each):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(name, each)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no zip",
+        zip_of("../../outside", "x"),
+        zip_of("/etc/passwd", "x"),
+        zip_of("classifier/deep/er/still", "x"),
+        zip_of("classifier/classifier.json", "{}"),
+        zip_of("classifier/classifier.json", "[" * 100_000),
+    ],
+    ids=["nothing", "outside", "absolute", "deep", "empty", "nested"],
+)
+def test_zips_that_are_no_classifier(client, content):
+    answer = client.post("/api/v1/classifier.zip", content=content)
+    assert answer.status_code == 400
+    assert answer.json() == {"error": "this is no classifier that was downloaded from rankshot, or it is damaged"}
+    assert client.get("/api/v1/state").json()["revision"] == 0
 
 
 def test_pictures_that_are_none(client):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, Field
 
 
@@ -37,6 +39,7 @@ class State(BaseModel):
     classes: list[Class]
     undo: str | None = Field(description="What undo would take back.")
     network: Network
+    gallery: int | None = Field(description="How many pictures there are to search in; null: there is no gallery.")
 
 
 class Changed(BaseModel):
@@ -135,6 +138,42 @@ class Review(BaseModel):
     revision: int
     mistakes: list[Mistake]
     mixed_up: list[MixedUp]
+
+
+class Hit(BaseModel):
+    """A picture of the gallery, and its cosine with what was asked for."""
+
+    id: str
+    similarity: float
+    metadata: dict[str, Any]
+
+
+class Hits(BaseModel):
+    """What was found, the nearest first."""
+
+    hits: list[Hit]
+
+
+class AddedPictures(BaseModel):
+    """Pictures that are in the gallery now, and such as could not be read."""
+
+    ids: list[str]
+    failures: list[Failure]
+
+
+class Pair(BaseModel):
+    """Two pictures that are nearly the same."""
+
+    id: str
+    other: str
+    similarity: float
+
+
+class Duplicates(BaseModel):
+    """The most similar pairs, and how many there are."""
+
+    pairs: list[Pair]
+    count: int
 
 
 class Error(BaseModel):

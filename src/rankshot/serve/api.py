@@ -11,26 +11,29 @@ import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 
 from rankshot.data.decoding import Undecodable
+from rankshot.data.trees import open_tree
 from rankshot.gallery.classifier import FewShotClassifier
+from rankshot.gallery.embedder import Embedder
+from rankshot.gallery.gallery import Gallery
 from rankshot.version import __version__
 
 from . import answers
 from .recogniser import Answer, Recogniser
+from .search import add_search
 from .together import Together
+from .uploads import PICTURES, uploads_in
 from .workspace import Picture, Refused, Unknown, Workspace
 
 log = logging.getLogger(__name__)
-MOST_PICTURES, MOST_PICTURE_BYTES = 256, 32 * 2**20  # in a request; of each
 LONGEST_WAIT = 25.0  # seconds, for a change
 T = TypeVar("T")
 Reject = Annotated[
@@ -39,15 +42,8 @@ Reject = Annotated[
 ]
 
 
-class Upload(NamedTuple):
-    """A file of a request: what it is called there, and its bytes."""
-
-    name: str
-    content: bytes
-
-
-def application(workspace: Workspace, together: Together) -> FastAPI:
-    """All of it, over one workspace and one network."""
+def application(workspace: Workspace, together: Together, gallery: Gallery | None = None) -> FastAPI:
+    """All of it, over one workspace and one network; with a gallery, search too."""
     recogniser, changed = Recogniser(workspace, together), Bell()
     app = FastAPI(
         title="rankshot",
@@ -69,14 +65,14 @@ def application(workspace: Workspace, together: Together) -> FastAPI:
 
     @app.get("/api/v1/state")
     async def state() -> answers.State:
-        return await run_in_threadpool(state_of, workspace, together)
+        return await run_in_threadpool(state_of, workspace, together, gallery)
 
     @app.get("/api/v1/changes")
     async def changes(since: int = -1) -> answers.State:
         """The state as soon as its revision is another than `since`, or after some seconds."""
         if await run_in_threadpool(lambda: workspace.revision) == since:
             await changed.wait(LONGEST_WAIT)
-        return await run_in_threadpool(state_of, workspace, together)
+        return await run_in_threadpool(state_of, workspace, together, gallery)
 
     @app.post("/api/v1/classes", status_code=201)
     async def add_class(given: answers.ClassName) -> answers.Changed:
@@ -176,23 +172,16 @@ def application(workspace: Workspace, together: Together) -> FastAPI:
         headers = {"content-disposition": 'attachment; filename="classifier.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
+    @app.post("/api/v1/classifier.zip", status_code=201)
+    async def upload(request: Request) -> answers.Changed:
+        """Take in what was taught elsewhere: the zip that was downloaded there, as the body. Its classes are added."""
+        content = await request.body()
+        await change(lambda: take_in(workspace, together, classifier_in(content)))
+        return answers.Changed(revision=workspace.revision)
+
+    if gallery is not None:
+        add_search(app, gallery, together, workspace.folder / "pictures")
     return app
-
-
-PICTURES: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["pictures"],
-                    "properties": {"pictures": {"type": "array", "items": {"type": "string", "format": "binary"}}},
-                }
-            }
-        },
-    }
-}
 
 
 class Bell:
@@ -210,23 +199,6 @@ class Bell:
             await asyncio.wait_for(self._event.wait(), seconds)
 
 
-async def uploads_in(request: Request) -> list[Upload]:
-    """The pictures of a request. The names that they have are names, and never paths of this machine."""
-    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-        raise Refused("give pictures as multipart/form-data, each in a field 'pictures'")
-    async with request.form(max_files=MOST_PICTURES, max_fields=10) as form:
-        files = [each for each in form.getlist("pictures") if isinstance(each, UploadFile)]
-        if not files:
-            raise Refused("there is no picture in the request: give each in a field 'pictures'")
-        uploads = []
-        for number, file in enumerate(files):
-            if (file.size or 0) > MOST_PICTURE_BYTES:
-                raise Refused(f"a picture may have {MOST_PICTURE_BYTES} bytes")
-            name = PurePosixPath((file.filename or "").replace("\\", "/")).name or f"picture {number + 1}"
-            uploads.append(Upload("".join(each for each in name if each.isprintable())[:100], await file.read()))
-    return uploads
-
-
 def media_type(content: bytes) -> str:
     """Of a picture that was decoded before; what no browser should show in its own way is only bytes."""
     kinds = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"BM": "image/bmp"}
@@ -235,7 +207,7 @@ def media_type(content: bytes) -> str:
     return next((kind for start, kind in kinds.items() if content.startswith(start)), "application/octet-stream")
 
 
-def state_of(workspace: Workspace, together: Together) -> answers.State:
+def state_of(workspace: Workspace, together: Together, gallery: Gallery | None) -> answers.State:
     revision, classes = workspace.classes()
     preprocess = together.embedder.preprocess
     network = answers.Network(
@@ -249,7 +221,13 @@ def state_of(workspace: Workspace, together: Together) -> answers.State:
         answers.Class(id=id, name=name, examples=[answers.Example(id=each, name=called) for each, called in examples])
         for id, name, examples in classes
     ]
-    return answers.State(revision=revision, classes=shown, undo=workspace.last_change(), network=network)
+    return answers.State(
+        revision=revision,
+        classes=shown,
+        undo=workspace.last_change(),
+        network=network,
+        gallery=None if gallery is None else len(gallery),
+    )
 
 
 def answer_of(picture: str, found: Answer, names: dict[str, str]) -> answers.Answer:
@@ -295,6 +273,36 @@ def zipped(workspace: Workspace, recogniser: Recogniser, together: Together) -> 
                 if path.is_file():
                     archive.write(path, PurePosixPath("classifier", *path.relative_to(saved).parts))
     return content.getvalue()
+
+
+def take_in(workspace: Workspace, together: Together, classifier: FewShotClassifier) -> None:
+    """What was taught elsewhere, by the same network."""
+    seen_by = classifier.embedder
+    if not isinstance(seen_by, Embedder) or seen_by.fingerprint != together.embedder.fingerprint:
+        raise Refused("the classifier was taught with another network than this server sees by")
+    labels = [str(classifier.classes_[label]) for label in classifier.support_labels_]
+    workspace.take_in(labels, classifier.support_names_, classifier.support_)
+
+
+def classifier_in(content: bytes) -> FewShotClassifier:
+    """Out of a zip that anybody may have made: it is read as a zip of pictures is, and holds a classifier or is refused."""
+    with tempfile.TemporaryDirectory(prefix="rankshot-serve-") as folder:
+        archive, target = Path(folder) / "given.zip", Path(folder) / "classifier"
+        archive.write_bytes(content)
+        try:
+            tree = open_tree(archive)
+            for name, each in tree.read(tree.names()):
+                if isinstance(each, OSError):
+                    raise each
+                inside = PurePosixPath(name).parts[1:]
+                if not 1 <= len(inside) <= 2:
+                    raise ValueError(f"{name} is no part of a classifier")
+                target.joinpath(*inside).parent.mkdir(parents=True, exist_ok=True)
+                target.joinpath(*inside).write_bytes(each)
+            return FewShotClassifier.from_pretrained(target)
+        except (ValueError, OSError) as error:
+            log.info("a classifier was refused: %s", error)
+            raise Refused("this is no classifier that was downloaded from rankshot, or it is damaged") from None
 
 
 def errors_as_json(app: FastAPI) -> None:

@@ -17,10 +17,12 @@ from pathlib import Path
 import uvicorn
 
 from rankshot.data.decoding import Undecodable
+from rankshot.gallery.classifier import FewShotClassifier
 from rankshot.gallery.embedder import Embedder
+from rankshot.gallery.gallery import Gallery
 from rankshot.limits import whole
 
-from .api import application
+from .api import application, take_in
 from .guard import LOCAL, Guard, Limits
 from .page_files import add_page
 from .together import Together, Vector
@@ -63,7 +65,15 @@ class Place:
 class Server:
     """Listens from the moment that it is made; `run` answers until Ctrl-C, SIGTERM, or `stop`."""
 
-    def __init__(self, embedder: Embedder, workspace: str | Path, place: Place, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        workspace: str | Path,
+        place: Place,
+        limits: Limits | None = None,
+        gallery: Gallery | None = None,
+        taught: FewShotClassifier | None = None,
+    ) -> None:
         self._held = ExitStack()
         try:
             self.token = place.token or (None if place.is_local else secrets.token_urlsafe(24))
@@ -72,7 +82,9 @@ class Server:
             self._held.callback(self._together.close)
             self._workspace = Workspace(workspace, embedder.fingerprint, self._embedded)
             self._held.callback(self._workspace.close)
-            app = application(self._workspace, self._together)
+            if taught is not None and not self._workspace.revision:  # a workspace that is there goes on as it is
+                take_in(self._workspace, self._together, taught)
+            app = application(self._workspace, self._together, gallery)
             add_page(app)
             names = LOCAL | {place.host.lower(), socket.gethostname().lower()}
             self._server = Quiet(_config(Guard(app, limits or Limits(), names, self.token), place), app.state.changed.ring)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,8 @@ class Workspace:
                 some = numbers[start : start + AT_ONCE]
                 asked = "SELECT picture FROM examples WHERE number = ?"
                 pictures = [self._connection.execute(asked, (number,)).fetchone()[0] for number in some]
+                if not all(pictures):
+                    raise Refused("some examples came without pictures, and so another network cannot see them")
                 for number, vector in zip(some, embed(pictures), strict=True):
                     self._connection.execute("UPDATE examples SET vector = ? WHERE number = ?", (_stored(vector), number))
             self._connection.execute("UPDATE about SET network = ?, revision = revision + 1", (network,))
@@ -207,6 +209,8 @@ class Workspace:
             row = self._connection.execute(asked, (example_id,)).fetchone()
         if row is None:
             raise Unknown("there is no such example")
+        if not row[0]:
+            raise Unknown("this example came without its picture")
         return bytes(row[0])
 
     def add_class(self, name: str) -> str:
@@ -252,9 +256,33 @@ class Workspace:
                     self._connection.execute(asked, row)
         return ids
 
+    def take_in(self, labels: Sequence[str], names: Sequence[str], vectors: NDArray[np.floating[Any]]) -> None:
+        """Examples that were taught elsewhere, as one change: of classes by their names, new ones where there are none.
+
+        They come without pictures.
+        """
+        with self._writing("take in a classifier") as change:
+            there = self._connection.execute("SELECT name, id FROM classes WHERE removed IS NULL")
+            known: dict[str, str] = dict(there.fetchall())
+            for label in dict.fromkeys(labels):
+                if label not in known:
+                    self._check_name(label)
+                    known[label] = secrets.token_hex(8)
+                    self._connection.execute("INSERT INTO classes VALUES (?, ?, ?, NULL)", (known[label], label, change))
+            (count,) = self._connection.execute("SELECT count(*) FROM examples WHERE removed IS NULL").fetchone()
+            if len(known) > MOST_CLASSES or count + len(labels) > MOST_EXAMPLES:
+                raise Refused(f"there may be {MOST_CLASSES} classes and {MOST_EXAMPLES} examples in all")
+            asked = "INSERT INTO examples (id, class, name, picture, vector, added) VALUES (?, ?, ?, ?, ?, ?)"
+            for label, name, vector in zip(labels, names, vectors, strict=True):
+                shown = "".join(each for each in name if each.isprintable())[-LONGEST_NAME:]
+                row = (secrets.token_hex(8), known[label], shown, b"", _stored(vector), change)
+                self._connection.execute(asked, row)
+
     def remove_example(self, example_id: str) -> None:
         with self._turn:
-            self.picture(example_id)
+            asked = "SELECT 1 FROM examples WHERE id = ? AND removed IS NULL"
+            if self._connection.execute(asked, (example_id,)).fetchone() is None:
+                raise Unknown("there is no such example")
             with self._writing("remove example") as change:
                 self._connection.execute("UPDATE examples SET removed = ? WHERE id = ?", (change, example_id))
 
@@ -302,5 +330,5 @@ class Workspace:
             raise Refused(f"there is a class {name!r} already")
 
 
-def _stored(vector: Vector) -> bytes:
+def _stored(vector: NDArray[np.floating[Any]]) -> bytes:
     return np.ascontiguousarray(vector, np.float32).tobytes()

@@ -39,6 +39,7 @@ export class Card {
   update(each, isTarget, mistakes) {
     this.#class = each;
     write(this.#name, each.name);
+    this.#name.title = each.name;
     const count = each.examples.length;
     write(this.#count, count === 0 ? "No example yet" : count === 1 ? "1 example" : `${count} examples`);
     this.node.classList.toggle("selected", isTarget);

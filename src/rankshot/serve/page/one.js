@@ -16,6 +16,7 @@ export function showOne(given) {
   place.classList.toggle("waiting", !given || Boolean(answer.error));
   place.classList.toggle("none", Boolean(given) && !answer.error && answer.label === null);
   write(place, !given ? "The answer appears here." : answer.error ? api.sentence(answer.error) : (answer.label ?? "none of these"));
+  place.title = answer?.label ?? "";
   showBars(answer?.probabilities.slice(0, MOST_BARS) ?? [], answer?.class_id);
   showDeciding(answer?.neighbours ?? [], answer?.label === null);
 }
@@ -62,6 +63,7 @@ function showDeciding(neighbours, isNone) {
     (item, each) => {
       item.querySelector("img").alt = `Example of ${each.class_name}`;
       write(item.querySelector(".deciding-name"), each.class_name);
+      item.querySelector(".deciding-name").title = each.class_name;
       write(item.querySelector(".similarity"), each.similarity.toFixed(2));
       item.querySelector(".similarity").title = "Similarity; 1 is the same";
     },

@@ -11,7 +11,7 @@ import { bySize, TOO_LARGE, whenPasted } from "./pictures.js";
 import { view } from "./tabs.js";
 
 const cards = new WeakMap(); // element -> Card
-let target = null; // id of the class that drawings and pasted pictures go to
+let target = null; // id of the class that drawings and pasted pictures go to; it may not be there yet, or no longer
 let review = { revision: -1, mistakes: [], mixed_up: [] };
 
 const pad = new Pad(byId("teach-pad"), { onInk: () => showTarget() });
@@ -75,11 +75,12 @@ async function add(id, files) {
 }
 
 async function addDrawing() {
-  if (target === null || pad.isBlank || pad.isLocked) return;
+  const each = classOf(target);
+  if (!each || pad.isBlank || pad.isLocked) return;
   pad.isLocked = true;
   showTarget();
   await attempt(async () => {
-    await add(target, [await pad.file()]);
+    await add(each.id, [await pad.file()]);
     pad.clear(); // only now: what could not be added stays
   });
   pad.isLocked = false;
@@ -100,7 +101,6 @@ function showTarget() {
 function show() {
   const state = now();
   if (!state) return;
-  if (!classOf(target)) target = null;
   showTarget();
   byId("teach-empty").hidden = state.classes.length > 0;
   const names = new Map(state.classes.map((each) => [each.id, each.name]));

@@ -1,0 +1,135 @@
+"""A gallery over HTTP: what is most like some pictures, what is twice there, and more of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import FastAPI, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from rankshot.data.decoding import Undecodable, picture_of
+from rankshot.files import write_whole
+from rankshot.gallery.gallery import Gallery
+from rankshot.gallery.pictures import pixels_of
+from rankshot.gallery.store import Hit
+from rankshot.preprocess import Preprocess
+
+from . import answers
+from .together import Together
+from .uploads import PICTURES, Upload, uploads_in
+from .workspace import Refused, Unknown
+
+MOST_HITS, MOST_PAIRS, LONGEST_FILTER = 200, 500, 10_000
+SHOWN = Preprocess(3, 256, 256, fit="pad")
+NAME = "name"  # in the metadata of a picture that was added here: what it was called
+K = Annotated[int, Query(ge=1, le=MOST_HITS, description="How many to find.")]
+Where = Annotated[
+    str | None, Query(max_length=LONGEST_FILTER, description='Metadata that a hit must have, as JSON: {"colour": "red"}.')
+]
+
+
+def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path) -> None:
+    """Routes below `/api/v1/gallery`. Pictures that are added are kept in `folder`."""
+
+    @app.post("/api/v1/gallery/search", openapi_extra=PICTURES)
+    async def search(request: Request, k: K = 12, where: Where = None) -> answers.Hits:
+        """What is most like a picture, or like all of several."""
+        uploads, wanted = await uploads_in(request), filter_in(where)
+
+        def act() -> answers.Hits:
+            seen = together([upload.content for upload in uploads])
+            for upload, vector in zip(uploads, seen, strict=True):
+                if isinstance(vector, Undecodable):
+                    raise Refused(f"{upload.name}: {vector}")
+            return hits_of(gallery.search(np.stack(seen), k, wanted))  # type: ignore[arg-type]
+
+        return await run_in_threadpool(act)
+
+    @app.get("/api/v1/gallery/neighbours")
+    async def neighbours(id: str, k: K = 12, where: Where = None) -> answers.Hits:
+        """What is most like a picture of the gallery, itself left out."""
+        wanted = filter_in(where)
+
+        def act() -> answers.Hits:
+            check_there(gallery, id)
+            found = gallery.search(gallery.store.vector(id), k + 1, wanted)
+            return hits_of([hit for hit in found if hit.id != id][:k])
+
+        return await run_in_threadpool(act)
+
+    @app.get("/api/v1/gallery/picture", response_class=Response)
+    async def picture(id: str) -> Response:
+        """A small view of a picture of the gallery, where its file is still there."""
+        return Response(await run_in_threadpool(view_of, gallery, id), media_type="image/png")
+
+    @app.post("/api/v1/gallery/pictures", status_code=201, openapi_extra=PICTURES)
+    async def add(request: Request, metadata: Where = None) -> answers.AddedPictures:
+        uploads, notes = await uploads_in(request), filter_in(metadata) or {}
+        return await run_in_threadpool(added, gallery, together, folder, uploads, notes)
+
+    @app.get("/api/v1/gallery/duplicates")
+    async def duplicates(similarity: Annotated[float, Query(ge=0.5, le=1)] = 0.98) -> answers.Duplicates:
+        """Pairs that are nearly the same, the most similar first."""
+        pairs = await run_in_threadpool(gallery.duplicates, similarity)
+        shown = [answers.Pair(id=one, other=other, similarity=cosine) for one, other, cosine in pairs[:MOST_PAIRS]]
+        return answers.Duplicates(pairs=shown, count=len(pairs))
+
+
+def filter_in(text: str | None) -> dict[str, Any] | None:
+    if not text:
+        return None
+    try:
+        wanted = json.loads(text)
+    except ValueError:
+        wanted = None
+    if not isinstance(wanted, dict):
+        raise Refused('metadata must be a JSON object, such as {"colour": "red"}')
+    return wanted
+
+
+def hits_of(found: list[Hit]) -> answers.Hits:
+    return answers.Hits(hits=[answers.Hit(id=id, similarity=cosine, metadata=notes) for id, cosine, notes in found])
+
+
+def check_there(gallery: Gallery, id: str) -> None:
+    if id not in gallery:
+        raise Unknown("there is no such picture in the gallery")
+
+
+def view_of(gallery: Gallery, id: str) -> bytes:
+    """Only of what is in the gallery, decoded and drawn anew: no other file, and nothing else of one, gets out."""
+    check_there(gallery, id)
+    try:
+        shown = picture_of(pixels_of(id, SHOWN))
+    except Undecodable:
+        raise Unknown("its file is not there any more, or can no longer be read") from None
+    content = io.BytesIO()
+    shown.save(content, "PNG")
+    return content.getvalue()
+
+
+def added(
+    gallery: Gallery, together: Together, folder: Path, uploads: list[Upload], notes: dict[str, Any]
+) -> answers.AddedPictures:
+    """Files first, then the gallery: what it names is there."""
+    seen = list(zip(uploads, together([upload.content for upload in uploads]), strict=True))
+    good = [(upload, vector) for upload, vector in seen if not isinstance(vector, Undecodable)]
+    failures = [answers.Failure(name=upload.name, why=str(why)) for upload, why in seen if isinstance(why, Undecodable)]
+    if not good:
+        raise Refused(f"{failures[0].name}: {failures[0].why}")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder.absolute() / secrets.token_hex(12) for _ in good]
+    for path, (upload, _) in zip(paths, good, strict=True):
+        write_whole(path, upload.content)
+    ids = gallery.add(
+        np.stack([vector for _, vector in good]),
+        [str(path) for path in paths],
+        [{**notes, NAME: upload.name} for upload, _ in good],
+    ).ids
+    return answers.AddedPictures(ids=ids, failures=failures)

@@ -1,0 +1,113 @@
+"""A gallery over HTTP: what is like a picture or several, what is twice there, and more of them."""
+
+import io
+import json
+
+import httpx
+import numpy as np
+import pytest
+from glyph_pictures import drawing
+from PIL import Image
+from serving import running
+
+from rankshot import Gallery
+
+
+@pytest.fixture
+def gallery(tmp_path, handwriting):
+    made = Gallery(tmp_path / "gallery", handwriting)
+    for shape in ("cross", "stairs", "triangle"):
+        for seed in (1, 2, 3):
+            path = tmp_path / "files" / f"{shape}-{seed}.png"
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(drawing(shape, seed))
+            made.add([path], metadata=[{"shape": shape, "seed": seed}])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def client(gallery, handwriting, tmp_path):
+    with (
+        running(handwriting, tmp_path / "w", gallery=gallery) as server,
+        httpx.Client(base_url=server.address, timeout=30) as client,
+    ):
+        yield client
+
+
+def asked(*contents):
+    return [("pictures", (f"{number}.png", each)) for number, each in enumerate(contents)]
+
+
+def found(client, *contents, **options):
+    answer = client.post("/api/v1/gallery/search", params=options, files=asked(*contents))
+    assert answer.status_code == 200, answer.text
+    return answer.json()["hits"]
+
+
+def test_search(client, gallery):
+    assert client.get("/api/v1/state").json()["gallery"] == 9
+    query = drawing("stairs", 9)
+    hits = found(client, query, k=3)
+    assert [hit["metadata"]["shape"] for hit in hits] == ["stairs"] * 3
+    for hit, ours in zip(hits, gallery.search(query, 3), strict=True):
+        assert (hit["id"], hit["similarity"]) == (ours.id, pytest.approx(ours.similarity, abs=1e-6))
+    crosses = found(client, query, where=json.dumps({"shape": ["cross"]}))
+    assert [hit["metadata"]["shape"] for hit in crosses] == ["cross"] * 3
+    assert found(client, drawing("cross", 8), drawing("cross", 9))[0]["metadata"]["shape"] == "cross"
+
+
+def test_from_one_picture_to_its_neighbours(client, tmp_path):
+    id = str(tmp_path / "files" / "cross-1.png")
+    hits = client.get("/api/v1/gallery/neighbours", params={"id": id, "k": 2}).json()["hits"]
+    assert {hit["id"] for hit in hits} == {str(tmp_path / "files" / f"cross-{seed}.png") for seed in (2, 3)}
+    shown = client.get("/api/v1/gallery/picture", params={"id": id})
+    assert shown.headers["content-type"] == "image/png"
+    assert np.asarray(Image.open(io.BytesIO(shown.content))).shape == (256, 256, 3)
+
+
+def test_files_that_are_not_in_the_gallery_stay_where_they_are(client, tmp_path):
+    (tmp_path / "secret.png").write_bytes(drawing("cross", 1))
+    for id in (str(tmp_path / "secret.png"), "/etc/passwd", str(tmp_path / "files" / ".." / "secret.png"), ""):
+        for what in ("picture", "neighbours"):
+            answer = client.get(f"/api/v1/gallery/{what}", params={"id": id})
+            assert (answer.status_code, answer.json()) == (404, {"error": "there is no such picture in the gallery"})
+    (tmp_path / "files" / "cross-1.png").write_bytes(b"root:x:0:0")  # what was a picture once may be anything now
+    gone = client.get("/api/v1/gallery/picture", params={"id": str(tmp_path / "files" / "cross-1.png")})
+    assert gone.status_code == 404
+    assert "root" not in gone.text
+
+
+def test_added_and_found_again(client, tmp_path):
+    sent = [("pictures", ("../../new.png", drawing("line", 1))), ("pictures", ("broken.png", b"x"))]
+    added = client.post("/api/v1/gallery/pictures", params={"metadata": '{"shape": "line"}'}, files=sent).json()
+    assert [failure["name"] for failure in added["failures"]] == ["broken.png"]
+    (id,) = added["ids"]
+    assert id.startswith(str(tmp_path / "w" / "pictures"))
+    assert found(client, drawing("line", 2), k=1)[0]["metadata"] == {"shape": "line", "name": "new.png"}
+    assert client.get("/api/v1/gallery/picture", params={"id": id}).status_code == 200
+    again = client.post("/api/v1/gallery/pictures", files=asked(drawing("line", 1))).json()["ids"]
+    pairs = client.get("/api/v1/gallery/duplicates", params={"similarity": 0.9999}).json()["pairs"]
+    assert {id, again[0]} in [{pair["id"], pair["other"]} for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "status"),
+    [
+        ("search", {"k": 0}, 422),
+        ("search", {"k": 10**9}, 422),
+        ("search", {"where": "[1]"}, 400),
+        ("search", {"where": "{"}, 400),
+        ("pictures", {"metadata": "1"}, 400),
+    ],
+)
+def test_bad_input(client, path, options, status):
+    answer = client.post(f"/api/v1/gallery/{path}", params=options, files=asked(drawing("cross", 1)))
+    assert answer.status_code == status
+    assert set(answer.json()) == {"error"}
+
+
+def test_without_a_gallery_there_is_no_search(serve):
+    with serve() as client:
+        assert client.get("/api/v1/state").json()["gallery"] is None
+        assert client.post("/api/v1/gallery/search", files=asked(drawing("cross", 1))).status_code == 404
