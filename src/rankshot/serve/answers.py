@@ -83,6 +83,7 @@ class Neighbour(BaseModel):
     """An example that decided, and its cosine with the picture."""
 
     example: str
+    name: str
     class_id: str
     class_name: str
     similarity: float
@@ -111,7 +112,6 @@ class Rejection(BaseModel):
 class Answers(BaseModel):
     """Of several pictures. `rejection` is null where none was asked for, or the examples cannot tell."""
 
-    revision: int
     answers: list[Answer]
     rejection: Rejection | None
 

@@ -8,7 +8,7 @@ import logging
 import math
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
@@ -31,10 +31,12 @@ from .recogniser import Answer, Recogniser
 from .search import add_search
 from .together import Together
 from .uploads import PICTURES, uploads_in
-from .workspace import Picture, Refused, Unknown, Workspace
+from .workspace import Class, Picture, Refused, Unknown, Workspace
 
 log = logging.getLogger(__name__)
 LONGEST_WAIT = 25.0  # seconds, for a change
+GONE = "(deleted)"  # the name of what was there when a picture was looked at
+FOREVER = {"content-disposition": "inline", "cache-control": "private, max-age=31536000, immutable"}
 T = TypeVar("T")
 Reject = Annotated[
     float | None,
@@ -70,8 +72,10 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     @app.get("/api/v1/changes")
     async def changes(since: int = -1) -> answers.State:
         """The state as soon as its revision is another than `since`, or after some seconds."""
+        bell = changed.now()  # before the revision is read: what changes in between rings it
         if await run_in_threadpool(lambda: workspace.revision) == since:
-            await changed.wait(LONGEST_WAIT)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(bell.wait(), LONGEST_WAIT)
         return await run_in_threadpool(state_of, workspace, together, gallery)
 
     @app.post("/api/v1/classes", status_code=201)
@@ -122,7 +126,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     async def picture(example_id: str) -> Response:
         """Its file, as it came."""
         content = await run_in_threadpool(workspace.picture, example_id)
-        return Response(content, media_type=media_type(content), headers={"content-disposition": "inline"})
+        return Response(content, media_type=media_type(content), headers=FOREVER)
 
     @app.post("/api/v1/undo")
     async def undo() -> answers.Changed:
@@ -150,18 +154,17 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
         uploads = await uploads_in(request)
 
         def act() -> answers.Answers:
-            revision, classes = workspace.classes()
-            names = {each.id: each.name for each in classes}
             recogniser.classifier()  # complains before anything is embedded
             seen = together([upload.content for upload in uploads])
             found = iter(recogniser.answers([each for each in seen if not isinstance(each, Undecodable)], reject))
+            _, classes = workspace.classes()  # last: whatever was answered has its name here, unless it is gone by now
             given = [
                 answers.Answer(picture=upload.name, error=str(vector))
                 if isinstance(vector, Undecodable)
-                else answer_of(upload.name, next(found), names)
+                else answer_of(upload.name, next(found), classes)
                 for upload, vector in zip(uploads, seen, strict=True)
             ]
-            return answers.Answers(revision=revision, answers=given, rejection=cost_of(recogniser.rejection(reject)))
+            return answers.Answers(answers=given, rejection=cost_of(recogniser.rejection(reject)))
 
         return await run_in_threadpool(act)
 
@@ -194,9 +197,9 @@ class Bell:
         self._event.set()
         self._event = asyncio.Event()
 
-    async def wait(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), seconds)
+    def now(self) -> asyncio.Event:
+        """What the next ring sets."""
+        return self._event
 
 
 def media_type(content: bytes) -> str:
@@ -230,19 +233,22 @@ def state_of(workspace: Workspace, together: Together, gallery: Gallery | None) 
     )
 
 
-def answer_of(picture: str, found: Answer, names: dict[str, str]) -> answers.Answer:
+def answer_of(picture: str, found: Answer, classes: Sequence[Class]) -> answers.Answer:
+    names = {each.id: each.name for each in classes}
+    called = dict(example for each in classes for example in each.examples)
     return answers.Answer(
         picture=picture,
-        label=None if found.class_id is None else names.get(found.class_id),
+        label=None if found.class_id is None else names.get(found.class_id, GONE),
         class_id=found.class_id,
         probabilities=[
-            answers.Probability(id=id, name=names.get(id, ""), probability=share) for id, share in found.probabilities
+            answers.Probability(id=id, name=names.get(id, GONE), probability=share) for id, share in found.probabilities
         ],
         neighbours=[
             answers.Neighbour(
                 example=each.name,
+                name=called.get(each.name, GONE),
                 class_id=str(each.label),
-                class_name=names.get(str(each.label), ""),
+                class_name=names.get(str(each.label), GONE),
                 similarity=each.similarity,
             )
             for each in found.neighbours

@@ -1,0 +1,148 @@
+"""`rankshot serve` under load, beside `Embedder` in batches: `python -m benchmarks.serving [--seconds 30]`.
+
+Clients in processes of their own send pictures to `/api/v1/classify` of a real server on loopback for so long: 64 at once,
+and then 8 for the time of an answer. Into results/benchmarks/serving.json, with what `Embedder` does with the same
+pictures in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import torch
+from PIL import Image
+
+from rankshot import Embedder
+from rankshot.hardware import circumstances
+
+from .measure import resident
+from .places import FOLDER
+
+CLIENTS, FEW, PICTURES, SEED = 64, 8, 256, 0
+CASES = {"conv4-omniglot": (105, (1, 32)), "efficientnet-lite0": (256, (1,))}  # size of the pictures; how many a request
+
+
+def pictures(size: int) -> list[bytes]:
+    """Smooth colours with noise, as JPEG."""
+    random, found = np.random.default_rng(SEED), []
+    for _ in range(PICTURES):
+        small = Image.fromarray(random.integers(0, 256, (5, 5, 3), dtype=np.uint8))
+        noisy = np.asarray(small.resize((size, size))) + random.normal(0, 8, (size, size, 1))
+        content = io.BytesIO()
+        Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(content, "JPEG", quality=90)
+        found.append(content.getvalue())
+    return found
+
+
+def asking(address: str, some: list[bytes], clients: int, a_request: int, seconds: float) -> dict[str, Any]:
+    """So many clients, each with the next request when it has the answer to the last."""
+    statuses: Counter[int] = Counter()
+    times: list[float] = []
+    ends = time.monotonic() + seconds
+
+    def client(number: int) -> None:
+        with httpx.Client(base_url=address, timeout=60) as connection:
+            turn = number
+            while time.monotonic() < ends:
+                files = [("pictures", some[(turn + each) % len(some)]) for each in range(a_request)]
+                turn, start = turn + a_request, time.monotonic()
+                answer = connection.post("/api/v1/classify", files=files)
+                statuses[answer.status_code] += 1
+                if answer.status_code == 200:
+                    times.append(time.monotonic() - start)
+                else:
+                    time.sleep(float(answer.headers.get("retry-after", 1)))
+
+    threads = [threading.Thread(target=client, args=[number]) for number in range(clients)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return {
+        "clients": clients,
+        "pictures_a_request": a_request,
+        "pictures_a_second": len(times) * a_request / seconds,
+        "statuses": {str(status): count for status, count in sorted(statuses.items())},
+        "p50_ms": 1e3 * statistics.median(times),
+        "p95_ms": 1e3 * statistics.quantiles(times, n=20)[-1],
+    }
+
+
+def bare(model: str, some: list[bytes], seconds: float) -> dict[str, float]:
+    """`Embedder` with batches of the same pictures; and the time of one batch of as many as a few clients send."""
+    embedder, done = Embedder(model), 0
+    embedder(some)
+    start = time.monotonic()
+    while time.monotonic() - start < seconds:
+        embedder(some)
+        done += len(some)
+    rate = done / (time.monotonic() - start)
+    batches = []
+    for _ in range(20):
+        start = time.monotonic()
+        embedder(some[:FEW])
+        batches.append(time.monotonic() - start)
+    return {"pictures_a_second": rate, "batch_ms": 1e3 * statistics.median(batches), "batch": FEW}
+
+
+def measured(model: str, size: int, amounts: tuple[int, ...], seconds: float) -> dict[str, Any]:
+    some = pictures(size)
+    with tempfile.TemporaryDirectory(prefix="rankshot-serving-") as folder:
+        command = [sys.executable, "-m", "rankshot", "serve", "--port", "0", "--workspace", f"{folder}/w", "--model", model]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            address = server.stdout.readline().strip()
+            try:
+                for number in range(5):
+                    made = httpx.post(f"{address}api/v1/classes", json={"name": str(number)}).json()["id"]
+                    files = [("pictures", some[number])]
+                    httpx.post(f"{address}api/v1/classes/{made}/examples", files=files, timeout=60)
+                results: dict[str, Any] = {"picture_size": size, "many": [], "few": []}
+                asking(address, some, FEW, 1, 2)  # warm
+                memory = [resident("VmRSS", server.pid)]
+                for a_request in amounts:
+                    results["many"].append(asking(address, some, CLIENTS, a_request, seconds))
+                    memory.append(resident("VmRSS", server.pid))
+                results["few"].append(asking(address, some, FEW, 1, seconds / 3))
+                memory.append(resident("VmRSS", server.pid))
+                state = httpx.get(f"{address}api/v1/state").json()
+                results["examples"] = sum(len(each["examples"]) for each in state["classes"])
+            finally:
+                server.terminate()
+    results["server_memory_bytes"] = memory
+    results["embedder"] = bare(model, some, seconds / 3)
+    rates = [each["pictures_a_second"] / results["embedder"]["pictures_a_second"] for each in results["many"]]
+    results["share_of_embedder"] = rates
+    results["p95_of_batch"] = results["few"][0]["p95_ms"] / results["embedder"]["batch_ms"]
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--to", type=Path, default=FOLDER / "serving.json")
+    options = parser.parse_args()
+    torch.manual_seed(SEED)
+    found = {model: measured(model, size, amounts, options.seconds) for model, (size, amounts) in CASES.items()}
+    options.to.parent.mkdir(parents=True, exist_ok=True)
+    options.to.write_text(
+        json.dumps({**circumstances(SEED), "seconds": options.seconds, "networks": found}, indent=1) + "\n"
+    )
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
