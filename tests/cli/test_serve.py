@@ -24,7 +24,7 @@ def process(rankshot, folder, *options):
             server.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_from_nothing_to_a_recognised_drawing_and_a_clean_end(rankshot, tmp_path, number):
     with process(rankshot, tmp_path) as (server, address):
         made = httpx.post(f"{address}api/v1/classes", json={"name": "cross"}).json()["id"]
@@ -36,6 +36,7 @@ def test_from_nothing_to_a_recognised_drawing_and_a_clean_end(rankshot, tmp_path
         assert server.stderr.read() == ""
 
 
+@pytest.mark.slow
 def test_a_gallery_and_a_classifier_that_are_there(rankshot, tmp_path):
     for shape in ("cross", "stairs"):
         for seed in (1, 2):

@@ -125,6 +125,21 @@ def test_files_that_are_no_workspace(tmp_path):
         opened(tmp_path)
 
 
+def test_a_journal_is_refused(tmp_path):
+    opened(tmp_path).close()
+    (tmp_path / f"{workspace.DATABASE}-journal").write_bytes(b"x")
+    with pytest.raises(Refused, match="lies beside the workspace"):
+        opened(tmp_path)
+
+
+def test_links_are_not_followed(tmp_path):
+    opened(tmp_path / "real").close()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / workspace.DATABASE).symlink_to(tmp_path / "real" / workspace.DATABASE)
+    with pytest.raises(OSError, match="link"):
+        opened(tmp_path / "other")
+
+
 KILLED = """
 import sys
 import numpy as np

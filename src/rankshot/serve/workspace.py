@@ -96,9 +96,11 @@ class Workspace:
 
     def _opened(self) -> sqlite3.Connection:
         path = self.folder / DATABASE
-        for beside in ("", "-wal", "-shm", "-journal"):
+        for beside in ("", "-wal", "-shm"):
             if (name := path.with_name(DATABASE + beside)).exists():
                 check_own(name)
+        if path.with_name(DATABASE + "-journal").exists():  # it could name any file to be deleted
+            raise Refused(f"{path}-journal lies beside the workspace, where rankshot never leaves one")
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -127,7 +129,9 @@ class Workspace:
     def _see_by(self, network: str, embed: Callable[[Sequence[bytes]], Sequence[Vector]]) -> None:
         if self._connection.execute("SELECT network FROM about").fetchone() == (network,):
             return
-        numbers = [number for (number,) in self._connection.execute("SELECT number FROM examples").fetchall()]
+        numbers = [
+            number for (number,) in self._connection.execute("SELECT number FROM examples ORDER BY number").fetchall()
+        ]
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             for start in range(0, len(numbers), AT_ONCE):

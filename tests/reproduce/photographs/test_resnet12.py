@@ -39,6 +39,7 @@ def mini_imagenet(tmp_path_factory):
         yield folder
 
 
+@pytest.mark.slow
 def test_from_nothing_on_with_ranking_and_a_head(mini_imagenet, tmp_path, monkeypatch):
     trials = resnet12.TRIALS
     monkeypatch.setitem(trials, "base", replace(trials["base"], **SMALL))

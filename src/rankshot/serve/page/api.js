@@ -6,6 +6,9 @@ export class Problem extends Error {}
 export const MOST_BYTES = 32 * 2 ** 20;
 const MOST_AT_ONCE = 256;
 
+const MOST_HITS = 12;
+const NEARLY_SAME = 0.98; // the similarity from which on two pictures are near duplicates
+
 async function ask(path, options = {}) {
   let response;
   try {
@@ -45,6 +48,20 @@ export const picture = (id) => `/api/v1/examples/${at(id)}/picture`;
 
 export const addExamples = (id, files) =>
   ask(`classes/${at(id)}/examples`, { method: "POST", body: form(files) });
+
+// The zip that was downloaded elsewhere, as it is.
+export const takeIn = (file) =>
+  ask("classifier.zip", { method: "POST", headers: { "content-type": "application/zip" }, body: file });
+
+const wanted = (where) => (where === null ? "" : `&where=${encodeURIComponent(JSON.stringify(where))}`);
+
+export const search = (files, where, signal) =>
+  ask(`gallery/search?k=${MOST_HITS}${wanted(where)}`, { method: "POST", body: form(files), signal });
+
+export const neighbours = (id, where, signal) => ask(`gallery/neighbours?id=${at(id)}&k=${MOST_HITS}${wanted(where)}`, { signal });
+export const duplicates = (signal) => ask(`gallery/duplicates?similarity=${NEARLY_SAME}`, { signal });
+export const addToGallery = (files) => ask("gallery/pictures", { method: "POST", body: form(files) });
+export const galleryPicture = (id) => `/api/v1/gallery/picture?id=${at(id)}`;
 
 export const classify = (files, reject, signal) =>
   ask(`classify${reject === null ? "" : `?reject=${reject}`}`, { method: "POST", body: form(files), signal });

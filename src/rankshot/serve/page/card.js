@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import * as camera from "./camera.js";
 import { keyed, make, write } from "./nodes.js";
 import { whenChosen, whenDropped } from "./pictures.js";
+import { thumbnail } from "./thumbs.js";
 
 // acts: what can be done with a class; see teach.js
 export class Card {
@@ -71,7 +72,7 @@ export class Card {
   }
 
   #example({ id, name }) {
-    const image = make("img", { className: "thumb", alt: name, title: name, loading: "lazy", decoding: "async", src: api.picture(id) });
+    const image = thumbnail(api.picture(id), name, { title: name, loading: "lazy" });
     const remove = make("button", { type: "button", className: "remove", textContent: "×", title: "Remove" });
     const item = make("li", { className: "example" }, image, remove, make("p", { className: "wrong-place" }));
     remove.addEventListener("click", async () => {

@@ -17,7 +17,8 @@ export function watch(watcher) {
 }
 
 function take(state) {
-  if (current && state.revision <= current.revision) return; // answers may overtake one another
+  if (current && state.revision < current.revision) return; // answers may overtake one another
+  if (state.revision === current?.revision && state.gallery === current.gallery) return; // a gallery has no revision
   current = state;
   for (const watcher of watchers) watcher(state);
 }

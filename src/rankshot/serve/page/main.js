@@ -5,8 +5,9 @@ import { explain } from "./camera.js";
 import { follow, hasExamples, now, refresh, watch } from "./live.js";
 import { attempt, say } from "./messages.js";
 import { byId, write } from "./nodes.js";
-import { guardAgainstMisses } from "./pictures.js";
+import { guardAgainstMisses, whenChosen } from "./pictures.js";
 import * as recognise from "./recognise.js";
+import * as search from "./search.js";
 import * as tabs from "./tabs.js";
 import * as teach from "./teach.js";
 
@@ -29,15 +30,31 @@ function takeBack() {
   });
 }
 
+function takeIn(file) {
+  return attempt(async () => {
+    say("Taking in…", { stays: true });
+    try {
+      await api.takeIn(file);
+    } catch (error) {
+      say("");
+      throw error;
+    }
+    await refresh();
+    say(`${file.name} taken in. Undo takes it out again`);
+  });
+}
+
 const isText = (node) => node.isContentEditable || node.matches("textarea, input:not([type=file], [type=range], [type=checkbox])");
 
 watch(showHeader);
 teach.start();
 recognise.start();
+search.start();
 tabs.start();
 explain();
 guardAgainstMisses();
 byId("undo").addEventListener("click", takeBack);
+whenChosen(byId("upload-classifier"), ([file]) => takeIn(file));
 document.addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "z") return;
   if (isText(event.target) || document.querySelector("dialog[open]")) return; // there it takes back letters

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { byId, keyed, make, percent, write } from "./nodes.js";
+import { rename, thumbnail } from "./thumbs.js";
 
 const MOST_BARS = 8;
 
@@ -56,12 +57,12 @@ function showDeciding(neighbours, isNone) {
       make(
         "li",
         {},
-        make("img", { className: "thumb", src: api.picture(each.example), decoding: "async" }),
+        thumbnail(api.picture(each.example), each.name),
         make("span", { className: "deciding-name" }),
         make("span", { className: "similarity soft" }),
       ),
     (item, each) => {
-      item.querySelector("img").alt = `Example of ${each.class_name}`;
+      rename(item.querySelector(".thumb"), `Example of ${each.class_name}`);
       write(item.querySelector(".deciding-name"), each.class_name);
       item.querySelector(".deciding-name").title = each.class_name;
       write(item.querySelector(".similarity"), each.similarity.toFixed(2));

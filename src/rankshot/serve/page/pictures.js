@@ -1,6 +1,6 @@
 // Where pictures come from, beside drawings and the camera: chosen, dropped, pasted.
 
-import { MOST_BYTES, Problem } from "./api.js";
+import { MOST_BYTES, Problem, sentence } from "./api.js";
 import { complain } from "./messages.js";
 
 export function whenChosen(input, use) {
@@ -58,6 +58,12 @@ export function whenPasted(use) {
 // [those that the server would take, those that are too large for it]
 export function bySize(files) {
   return [files.filter((each) => each.size <= MOST_BYTES), files.filter((each) => each.size > MOST_BYTES)];
+}
+
+// [{ name, why }]: the complaint about files that were left out
+export function notAdded(failures) {
+  const more = failures.length > 1 ? `, and ${failures.length - 1} more` : "";
+  return new Problem(sentence(`not added: ${failures[0].name} (${failures[0].why})${more}`));
 }
 
 export const TOO_LARGE = `larger than ${MOST_BYTES / 2 ** 20} MiB`;

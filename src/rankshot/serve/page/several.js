@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { csv, download } from "./csv.js";
 import { byId, keyed, make, percent, write } from "./nodes.js";
+import { thumbnail } from "./thumbs.js";
 
 let shown = [];
 
@@ -45,7 +46,7 @@ function showNearest(place, near) {
     place,
     near ? [near] : [],
     (each) => each.example,
-    (each) => make("span", { className: "nearest" }, make("img", { className: "thumb", src: api.picture(each.example), alt: "", loading: "lazy" }), make("span")),
+    (each) => make("span", { className: "nearest" }, thumbnail(api.picture(each.example), each.name, { alt: "", loading: "lazy" }), make("span")),
     (node, each) => write(node.lastChild, `${each.class_name}, ${each.similarity.toFixed(2)}`),
   );
 }

@@ -7,8 +7,9 @@ import { Pad } from "./drawing.js";
 import { classOf, now, refresh, watch } from "./live.js";
 import { attempt, complain, say } from "./messages.js";
 import { byId, keyed, make, write } from "./nodes.js";
-import { bySize, TOO_LARGE, whenPasted } from "./pictures.js";
+import { bySize, notAdded, TOO_LARGE, whenPasted } from "./pictures.js";
 import { view } from "./tabs.js";
+import { thumbnail } from "./thumbs.js";
 
 const cards = new WeakMap(); // element -> Card
 let target = null; // id of the class that drawings and pasted pictures go to; it may not be there yet, or no longer
@@ -67,10 +68,7 @@ async function add(id, files) {
   const name = classOf(id)?.name ?? "the class";
   const said = count === 1 ? `Example added to ${name}` : `${count} examples added to ${name}`;
   if (count) say(said);
-  if (failures.length) {
-    const more = failures.length > 1 ? `, and ${failures.length - 1} more` : "";
-    throw new api.Problem(api.sentence(`not added: ${failures[0].name} (${failures[0].why})${more}`));
-  }
+  if (failures.length) throw notAdded(failures);
   return said;
 }
 
@@ -122,7 +120,7 @@ function show() {
 }
 
 function showMixedUp(names) {
-  const known = new Set(now().classes.flatMap((each) => each.examples.map((example) => example.id)));
+  const known = new Map(now().classes.flatMap((each) => each.examples.map((example) => [example.id, example.name])));
   const pairs = review.mixed_up.filter((each) => names.has(each.class_id) && names.has(each.taken_for));
   byId("mixed-up").hidden = pairs.length === 0;
   keyed(
@@ -141,7 +139,7 @@ function showMixedUp(names) {
         row.cells[3].firstChild,
         wrong,
         (one) => one.example,
-        (one) => make("img", { className: "thumb", src: api.picture(one.example), alt: `Example of ${names.get(each.class_id)}`, loading: "lazy" }),
+        (one) => thumbnail(api.picture(one.example), known.get(one.example), { alt: `Example of ${names.get(each.class_id)}`, loading: "lazy" }),
       );
     },
   );

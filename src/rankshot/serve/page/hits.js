@@ -1,0 +1,61 @@
+// What was found in the gallery: cards, and pairs of them. Every picture is a button that asks for what is like it.
+
+import * as api from "./api.js";
+import { byId, keyed, make, write } from "./nodes.js";
+import { thumbnail } from "./thumbs.js";
+
+const NAME = "name"; // in the metadata: what a picture was called where it came from
+
+const lastPart = (id) => id.split(/[\\/]/).filter(Boolean).at(-1) ?? id;
+const isNamed = (metadata) => typeof metadata?.[NAME] === "string" && metadata[NAME] !== "";
+
+export const nameOf = (id, metadata) => (isNamed(metadata) ? metadata[NAME] : lastPart(id));
+
+function notes(metadata) {
+  const shown = Object.entries(metadata).filter(([name]) => name !== NAME || !isNamed(metadata));
+  return shown.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(" · ");
+}
+
+function picture(id, name, open, ...more) {
+  const shown = make("span", { className: "hit-name", textContent: name, title: name });
+  const image = thumbnail(api.galleryPicture(id), name, { alt: "", loading: "lazy" });
+  const button = make("button", { type: "button", className: "hit", title: "Show what is most like it" }, image, shown, ...more);
+  button.addEventListener("click", () => open(id, name));
+  return button;
+}
+
+// open(id, name): somebody wants to see what is like it
+export function showHits(hits, open) {
+  keyed(
+    byId("hits"),
+    hits,
+    (each) => each.id,
+    ({ id, metadata }) => {
+      const similarity = make("span", { className: "similarity", title: "Similarity; 1 is the same" });
+      return make("li", {}, picture(id, nameOf(id, metadata), open, similarity, make("span", { className: "notes soft" })));
+    },
+    (item, each) => {
+      const text = notes(each.metadata);
+      write(item.querySelector(".similarity"), each.similarity.toFixed(2));
+      write(item.querySelector(".notes"), text);
+      item.querySelector(".notes").title = text;
+    },
+  );
+}
+
+export function showPairs(pairs, open) {
+  keyed(
+    byId("pairs"),
+    pairs,
+    (each) => JSON.stringify([each.id, each.other]),
+    ({ id, other }) =>
+      make(
+        "li",
+        { className: "pair" },
+        picture(id, lastPart(id), open),
+        make("span", { className: "similarity", title: "Similarity; 1 is the same" }),
+        picture(other, lastPart(other), open),
+      ),
+    (item, each) => write(item.querySelector(".similarity"), each.similarity.toFixed(2)),
+  );
+}
