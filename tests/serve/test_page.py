@@ -8,12 +8,15 @@ from pathlib import Path
 import browser as real_browser
 import pytest
 from glyph_pictures import SHAPES, drawing
+
 from serving import running
 
 pytest.importorskip("selenium")
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
+
+from rankshot import Gallery
 
 SHOTS = os.environ.get("RANKSHOT_SCREENSHOTS")  # a folder: for docs/images
 
@@ -114,7 +117,7 @@ def shot(page, name):
 
 
 def test_drawn_taught_and_recognised(page, browser):
-    assert found(page, "#teach-empty").is_displayed()
+    until(page, lambda: found(page, "#teach-empty").is_displayed())
     for name in ("cross", "stairs", "triangle"):
         teach_by_drawing(page, name, (1, 2))
     shot(page, "teach")
@@ -201,6 +204,33 @@ def test_an_example_in_the_wrong_class_is_marked(page):
     page.execute_script(DROP, card(page, "cross"), content)
     until(page, lambda: any("triangle" in each.text for each in every(page, ".example .wrong")))
     shot(page, "review")
+
+
+def test_search_in_a_gallery(browser, handwriting, tmp_path):
+    with Gallery(tmp_path / "gallery", handwriting) as gallery:
+        for shape in ("cross", "stairs", "triangle"):
+            for seed in range(4):
+                path = tmp_path / f"{shape}-{seed}.png"
+                path.write_bytes(drawing(shape, seed))
+                gallery.add([path], metadata=[{"shape": shape, "seed": seed}])
+        with running(handwriting, tmp_path / "w", gallery=gallery) as server:
+            browser.set_window_size(1200, 900)
+            real_browser.prefer(browser, "light")
+            browser.get(server.address)
+            until(browser, lambda: found(browser, "#tab-search").is_displayed())
+            found(browser, "#tab-search").click()
+            draw(browser, "#search-pad", "triangle", 6)
+            until(browser, lambda: len(every(browser, "#hits img")) == 12)
+            assert "triangle" in every(browser, "#hits > *")[0].text
+            shot(browser, "search")
+            found(browser, "#search-where").send_keys("shape=cross, seed=1", Keys.ENTER)
+            until(browser, lambda: len(every(browser, "#hits img")) == 1)
+            assert "cross-1.png" in found(browser, "#hits").text
+            found(browser, "#hits button").click()  # to those that are like it
+            until(browser, lambda: found(browser, "#search-back").is_displayed())
+            complaints = [each["message"] for each in browser.get_log("browser") if each["level"] == "SEVERE"]
+            browser.get("about:blank")
+    assert complaints == []
 
 
 def test_a_name_is_never_markup(page):

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from fastapi import FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
@@ -27,7 +28,7 @@ from rankshot.gallery.gallery import Gallery
 from rankshot.version import __version__
 
 from . import answers
-from .recogniser import Answer, Recogniser
+from .recogniser import NOTHING, Answer, Recogniser
 from .search import add_search
 from .together import Together
 from .uploads import PICTURES, uploads_in
@@ -171,7 +172,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     @app.get("/api/v1/classifier.zip", response_class=Response)
     async def download() -> Response:
         """What was taught, as the folder that `FewShotClassifier.from_pretrained` reads."""
-        content = await run_in_threadpool(zipped, workspace, recogniser, together)
+        content = await run_in_threadpool(zipped, workspace, together)
         headers = {"content-disposition": 'attachment; filename="classifier.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
@@ -264,13 +265,15 @@ def cost_of(rejection: Any) -> answers.Rejection | None:
     return answers.Rejection(threshold=rejection.threshold, false_rejections=rejected, false_acceptances=accepted)
 
 
-def zipped(workspace: Workspace, recogniser: Recogniser, together: Together) -> bytes:
-    """The classifier with its classes by their names, as a zip of the folder."""
-    _, classes = workspace.classes()
+def zipped(workspace: Workspace, together: Together) -> bytes:
+    """What is taught, with classes and examples by their names, as a zip of the classifier's folder."""
+    classes, examples = workspace.taught()
+    if not examples:
+        raise Refused(NOTHING)
     names = {each.id: each.name for each in classes}
-    taught = recogniser.classifier()
-    labels = [names[str(taught.classes_[label])] for label in taught.support_labels_]
-    classifier = FewShotClassifier(together.embedder).fit(taught.support_, labels).named(taught.support_names_)
+    classifier = FewShotClassifier(together.embedder)
+    classifier.fit(np.stack([each.vector for each in examples]), [names[each.class_id] for each in examples])
+    classifier.named([each.name for each in examples])
     with tempfile.TemporaryDirectory(prefix="rankshot-serve-") as folder:
         saved = classifier.save_pretrained(Path(folder) / "classifier")
         content = io.BytesIO()

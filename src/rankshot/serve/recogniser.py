@@ -19,6 +19,7 @@ from .together import Together, Vector
 from .workspace import Example, Refused, Workspace
 
 FITTED = 4000  # examples in all the classifiers that are fitted to leave each one out; more: by class means
+NOTHING = "nothing is taught yet: give an example of a class first"
 DECIDING = 5  # examples that are shown with an answer
 
 
@@ -62,7 +63,7 @@ class Recogniser:
         """Of this moment; its classes are ids, and its examples are called by theirs."""
         _, classifier, _ = self._now()
         if classifier is None:
-            raise Refused("nothing is taught yet: give an example of a class first")
+            raise Refused(NOTHING)
         return classifier
 
     def _now(self) -> tuple[int, FewShotClassifier | None, list[Example]]:

@@ -206,6 +206,11 @@ class Workspace:
                 Example(id, of, name, np.frombuffer(vector, np.float32)) for id, of, name, vector in rows
             ]
 
+    def taught(self) -> tuple[list[Class], list[Example]]:
+        """All classes and all examples, of one moment."""
+        with self._turn:
+            return self.classes()[1], self.examples()[1]
+
     def picture(self, example_id: str) -> bytes:
         """The file of an example, as it came."""
         with self._turn:

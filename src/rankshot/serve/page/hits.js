@@ -16,10 +16,10 @@ function notes(metadata) {
   return shown.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(" · ");
 }
 
-function picture(id, name, open, ...more) {
+function picture(id, name, open, above = [], below = []) {
   const shown = make("span", { className: "hit-name", textContent: name, title: name });
   const image = thumbnail(api.galleryPicture(id), name, { alt: "", loading: "lazy" });
-  const button = make("button", { type: "button", className: "hit", title: "Show what is most like it" }, image, shown, ...more);
+  const button = make("button", { type: "button", className: "hit", title: "Show what is most like it" }, image, ...above, shown, ...below);
   button.addEventListener("click", () => open(id, name));
   return button;
 }
@@ -32,7 +32,7 @@ export function showHits(hits, open) {
     (each) => each.id,
     ({ id, metadata }) => {
       const similarity = make("span", { className: "similarity", title: "Similarity; 1 is the same" });
-      return make("li", {}, picture(id, nameOf(id, metadata), open, similarity, make("span", { className: "notes soft" })));
+      return make("li", {}, picture(id, nameOf(id, metadata), open, [similarity], [make("span", { className: "notes soft" })]));
     },
     (item, each) => {
       const text = notes(each.metadata);

@@ -164,8 +164,8 @@ async function add(files) {
     say(count ? `${counted(count)} added to the gallery` : "");
     if (count) await refresh();
   }
+  if (count) await askAgain();
   if (failures.length) throw notAdded(failures);
-  await askAgain();
 }
 
 function title() {

@@ -1,14 +1,14 @@
-// The metadata that a hit must have, as it is typed: colour=red, year=1998.
+// The metadata that a hit must have, as it is typed: colour=red, size=3.
 
 import { Problem } from "./api.js";
 
 const PAIR = /\s*([^=,"]+?)\s*=\s*("[^"]*"|[^,"]*[^,"\s])\s*(?:,|$)/y;
 
-// Numbers, true and false are such; between quotation marks anything is text.
+// What looks like a number, true or false may have been kept as text too: either counts. Between quotation marks, only text.
 function valueOf(text) {
   if (text.startsWith('"')) return text.slice(1, -1);
-  if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))) return Number(text);
-  return { true: true, false: false }[text] ?? text;
+  if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number.isFinite(Number(text))) return [Number(text), text];
+  return { true: [true, text], false: [false, text] }[text] ?? text;
 }
 
 // An object; null: nothing is asked for.
