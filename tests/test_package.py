@@ -67,6 +67,7 @@ def test_what_is_inside(wheel):
     assert "rankshot/py.typed" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     sources = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src" / "rankshot").rglob("*.py")}
+    assert "rankshot/serve/page/index.html" in names
     assert sources == {name for name in names if name.endswith(".py")}
 
 

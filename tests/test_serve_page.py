@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from glyph_pictures import drawing, embedder_of
+
 from serving import running
 
 PAGE = Path(__file__).parents[1] / "docs" / "serve.md"

@@ -43,6 +43,7 @@ SECTIONS = {
     "defaults": defaults,
     "deep_trials": lambda: deep_trials(ROOT / "results"),
     "fine_tuning_cub": lambda: of_fine_tuning(ROOT / "results", "cub"),
+    "fine_tuning_grocery": lambda: of_fine_tuning(ROOT / "results", "grocery"),
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "large_batches": large_batches,

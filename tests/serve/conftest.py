@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from glyph_pictures import embedder_of
+
 from serving import running
 
 

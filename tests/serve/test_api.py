@@ -9,10 +9,10 @@ import httpx
 import numpy as np
 import pytest
 from glyph_pictures import SHAPES, drawing
-from serving import running
 
 from rankshot import FewShotClassifier
 from rankshot.serve.workspace import Refused
+from serving import running
 
 
 def files(*contents, names=None):

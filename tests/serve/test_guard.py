@@ -8,10 +8,10 @@ from contextlib import suppress
 import httpx
 import pytest
 from glyph_pictures import drawing
-from serving import running
 
 from rankshot.serve.guard import Limits
 from rankshot.serve.server import Place
+from serving import running
 
 TOKEN = "sixteen-or-more-characters"
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from glyph_pictures import drawing
 from PIL import Image
-from serving import running
 
 from rankshot import Gallery
+from serving import running
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from .resnet12_heads import FOLDER as HEADS
 from .resnet12_heads import RULES, retrieved
 
 RANKED = {"": "", "nothing": "", "upright": "classes", "classes": "classes", "turned": "turned classes", "images": "images"}
+RULE_NAMES = {"prototype": "class mean", "logistic": "logistic"}
 PARTS = {"network": "the whole network", "head": "a linear head, the network frozen"}
 
 
@@ -69,20 +70,27 @@ def page(results: Path) -> str:
 
 
 def of_fine_tuning(results: Path, task: str) -> str:
-    """Every method that has been measured on the classes of test, the best last."""
-    metrics = {"recall_at_1": "Recall@1", "map_at_r": "MAP@R", "map": "mAP"}
+    """Every method that has been measured on the classes of test, the best last; few-shot figures by the class mean."""
     untaught = read_json(results / FINE_TUNED / task / "untaught.json")["results"]
-    rows = [["as it comes", "", *(f"{untaught[metric]:.1f}" for metric in metrics)]]
+    metrics = {"recall_at_1": "Recall@1", "map_at_r": "MAP@R", "map": "mAP"}
+    columns = [*metrics.values(), *(f"{few}, {RULE_NAMES[rule]}" for rule, few in _few_shot(untaught))]
+    rows = [["as it comes", "", *(f"{value:.1f}" for value in _figures(untaught, metrics))]]
     for part, learned in PARTS.items():
         found = {method: records(results, task, part, "test", method) for method in METHODS}
-        measured = {method: some for method, some in found.items() if some}
-        for method, some in sorted(measured.items(), key=lambda item: mean(_values(item[1], "map_at_r"))):
-            rows.append([f"`{method}`", learned, *(_spread(_values(some, metric)) for metric in metrics)])
-    return table(["", "what learned", *metrics.values()], rows)
+        measured = {method: [record["results"] for record in some] for method, some in found.items() if some}
+        for method, some in sorted(measured.items(), key=lambda item: mean(each["map_at_r"] for each in item[1])):
+            by_metric = zip(*(_figures(each, metrics) for each in some), strict=True)
+            rows.append([f"`{method}`", learned, *(_spread(list(values)) for values in by_metric)])
+    return table(["", "what learned", *columns], rows)
 
 
-def _values(some: Iterable[dict[str, Any]], metric: str) -> list[float]:
-    return [record["results"][metric] for record in some]
+def _few_shot(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    """(rule, task) of few-shot classification, where a task has it."""
+    return [(rule, few) for rule in RULES if rule in figures for few in figures[rule]]
+
+
+def _figures(figures: dict[str, Any], metrics: Iterable[str]) -> list[float]:
+    return [*(figures[name] for name in metrics), *(100 * figures[rule][few]["mean"] for rule, few in _few_shot(figures))]
 
 
 def _spread(values: list[float]) -> str:
