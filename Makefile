@@ -37,8 +37,9 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# Three workers on two cores: many of the slow tests wait for a server, a browser or a process.
 pytest: setup
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3
 
 # One run of every comparison; prints what it finds and writes results/.
 bench: setup quickstart

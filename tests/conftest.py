@@ -34,6 +34,9 @@ LONG = (  # half a minute and more
     "test_stopped_by_ctrl_c_it_goes_on_where_it_was",
     "test_all_of_it_on_a_milvus_server",
     "test_the_rehearsal_in_small",
+    "test_500_hostile_images",
+    "test_a_resnet_of_one_s_own_through_every_command",
+    "test_killed_and_resumed",
 )
 
 
