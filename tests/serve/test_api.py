@@ -12,6 +12,7 @@ from glyph_pictures import SHAPES, drawing
 
 from rankshot import FewShotClassifier
 from rankshot.serve.workspace import Refused
+from rankshot.tensors import read_tensors, write_tensors
 from serving import running
 
 
@@ -129,6 +130,23 @@ def test_a_classifier_from_elsewhere_is_taken_in_and_undone(client, handwriting,
         assert [each["name"] for each in there.get("/api/v1/state").json()["classes"]] == ["cross"]
 
 
+def test_a_classifier_of_other_vectors_is_refused(client, tmp_path):
+    """Its checksum does not know of them; taken in, nothing could be recognised any more."""
+    taught(client)
+    zipfile.ZipFile(io.BytesIO(client.get("/api/v1/classifier.zip").content)).extractall(tmp_path)
+    examples = tmp_path / "classifier" / "examples.safetensors"
+    whole = read_tensors(examples)
+    for wrong in (whole["vectors"][:, :7], 5 * whole["vectors"]):
+        write_tensors(examples, {**whole, "vectors": wrong.contiguous()}, {})
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            for path in (tmp_path / "classifier").rglob("*"):
+                if path.is_file():
+                    archive.write(path, path.relative_to(tmp_path))
+        assert client.post("/api/v1/classifier.zip", content=content.getvalue()).status_code == 400
+    assert client.post("/api/v1/classify", files=files(drawing("cross", 9))).json()["answers"][0]["label"] == "cross"
+
+
 def zip_of(name, each):
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
@@ -188,7 +206,7 @@ def test_pictures_that_are_none(client):
         (lambda c: c.get("/page/../api.py"), 404, ""),
         (lambda c: c.get("/page/..%2fapi.py"), 404, ""),
     ],
-    ids=str,
+    ids=map(str, range(11)),
 )
 def test_errors_are_one_sentence(client, ask, status, error):
     teach(client, "cross", 1)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from glyph_pictures import drawing
 
+from rankshot.serve import server, together
 from rankshot.serve.guard import Limits
 from rankshot.serve.server import Place
 from serving import running
@@ -38,12 +39,14 @@ def test_our_own_names(client, host):
     assert client.get("/api/v1/state", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://[", ""])
 def test_another_page_may_not_ask(client, origin):
     answer = client.post("/api/v1/classes", json={"name": "x"}, headers={"origin": origin})
     assert (answer.status_code, answer.json()) == (403, {"error": "another page may not ask this server"})
-    crossing = client.post("/api/v1/undo", headers={"sec-fetch-site": "cross-site"})
-    assert crossing.status_code == 403
+    for site in ("cross-site", "same-site"):
+        assert client.post("/api/v1/undo", headers={"sec-fetch-site": site}).status_code == 403
+        assert client.get("/api/v1/changes", headers={"sec-fetch-site": site}).status_code == 403  # nor keep us busy
+        assert client.get("/", headers={"sec-fetch-site": site}).status_code == 200  # a link may lead here
     assert client.get("/api/v1/state").json()["revision"] == 0
 
 
@@ -54,10 +57,11 @@ def test_our_own_page_may(client):
 
 def test_a_token_where_one_is_asked_for(serve):
     with serve(Place(port=0, token=TOKEN)) as client:
+        named = f"rankshot-token-{client.base_url.port}"
         for headers in (
             {},
             {"authorization": "Bearer wrong"},
-            {"cookie": "rankshot-token=wrong"},
+            {"cookie": f"{named}=wrong"},
             {"authorization": TOKEN},
         ):
             answer = client.get("/api/v1/state", headers=headers)
@@ -71,6 +75,10 @@ def test_a_token_where_one_is_asked_for(serve):
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
         assert client.get("/api/v1/state").status_code == 200  # the client has kept the cookie
+        odd = {"cookie": f'prefs={{"a": 1}}; {named}={TOKEN}'}
+        assert httpx.get(f"{client.base_url}api/v1/state", headers=odd).status_code == 200
+        for path in ("//evil.example/", "/%0d%0aX-Evil:1", "/%E2%82%AC"):
+            assert httpx.get(f"{str(client.base_url).rstrip('/')}{path}?token={TOKEN}").headers["location"] == "/"
         assert client.get("/api/v1/state", headers={"host": "192.168.1.7:8000"}).status_code == 200
         assert client.get("/api/v1/state", headers={"host": "evil.example"}).status_code == 421
 
@@ -79,8 +87,9 @@ def test_places():
     assert Place().is_local
     assert Place("::1").is_local
     assert not Place("0.0.0.0").is_local
-    with pytest.raises(ValueError, match="16 or more characters"):
-        Place(token="short")
+    for token in ("short", "correct horse battery staple", 'sixteen;or"more,characters', "x" * 201):
+        with pytest.raises(ValueError, match="16 or more characters, of letters, digits and"):
+            Place(token=token)
     with pytest.raises(ValueError, match="https needs both"):
         Place(certificate="a.pem")
 
@@ -97,6 +106,7 @@ def test_bodies_that_are_too_large(serve):
         assert (said.status_code, said.json()) == (413, {"error": "a request may have 10000 bytes"})
 
         def chunks():
+            yield b'--x\r\nContent-Disposition: form-data; name="pictures"; filename="a"\r\n\r\n'
             for _ in range(30):
                 yield bytes(1000)
 
@@ -116,15 +126,64 @@ def test_a_client_that_never_ends(serve):
         assert client.get("/api/v1/state").status_code == 200
 
 
+def test_connections_that_ask_nothing_are_closed(client, monkeypatch):
+    monkeypatch.setattr(server, "IDLE", 0.3)
+    host, port = client.base_url.host, client.base_url.port
+    for start in (b"", b"GET / HT"):
+        with socket.create_connection((host, port), timeout=10) as connection:
+            connection.sendall(start)
+            assert connection.recv(100) == b""
+
+
+def test_who_has_gone_is_not_waited_for(serve):
+    with serve(limits=Limits(waiting=1)) as client:
+        host, port = client.base_url.host, client.base_url.port
+        with socket.create_connection((host, port), timeout=10) as connection:
+            connection.sendall(b"GET /api/v1/changes?since=0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            until(lambda: client.get("/api/v1/changes?since=-5").status_code == 503)
+        until(lambda: client.get("/api/v1/changes?since=-5").status_code == 200)
+        assert client.get("/api/v1/state").status_code == 200
+
+
+def until(true, seconds=10):
+    ends = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_it_stops_while_pictures_are_decoded(serve, monkeypatch):
+    """What comes too late is told so; nobody waits for ever."""
+    slow, begun = together.pixels_of, threading.Event()
+
+    def decoded(*arguments):
+        begun.set()
+        time.sleep(1)
+        return slow(*arguments)
+
+    with serve() as client:
+        made = client.post("/api/v1/classes", json={"name": "cross"}).json()["id"]
+        client.post(f"/api/v1/classes/{made}/examples", files=[("pictures", drawing("cross", 1))])
+        monkeypatch.setattr(together, "pixels_of", decoded)
+        many = [("pictures", drawing("cross", 2))] * 8
+        asking = threading.Thread(target=ask_in_vain, args=[f"{client.base_url}api/v1/classify"], kwargs={"files": many})
+        asking.start()
+        begun.wait(10)
+        start = time.monotonic()
+    assert time.monotonic() - start < 15
+    asking.join(15)
+    assert not asking.is_alive()
+
+
 def test_too_many_at_once_are_asked_to_come_again(serve):
-    with serve(limits=Limits(at_once=2)) as client:
+    with serve(limits=Limits(waiting=2)) as client:
         revision = client.get("/api/v1/state").json()["revision"]
         url = f"{client.base_url}api/v1/changes?since={revision}"
         waiting = [threading.Thread(target=ask_in_vain, args=[url]) for _ in "ab"]
         for each in waiting:
             each.start()
         deadline = time.monotonic() + 10
-        while (answer := client.get("/api/v1/state")).status_code == 200 and time.monotonic() < deadline:
+        while (answer := client.get("/api/v1/changes?since=-5")).status_code == 200 and time.monotonic() < deadline:
             time.sleep(0.05)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         client.server.stop()  # which ends those that wait
@@ -132,9 +191,9 @@ def test_too_many_at_once_are_asked_to_come_again(serve):
             each.join()
 
 
-def ask_in_vain(url):
+def ask_in_vain(url, **sent):
     with suppress(httpx.HTTPError):  # of a server that stops meanwhile
-        httpx.get(url, timeout=30)
+        httpx.request("POST" if sent else "GET", url, timeout=30, **sent)
 
 
 def test_headers_of_every_answer(client):
@@ -149,8 +208,8 @@ def test_headers_of_every_answer(client):
 def test_requests_that_come_together_are_embedded_together(client):
     made = client.post("/api/v1/classes", json={"name": "cross"}).json()["id"]
     client.post(f"/api/v1/classes/{made}/examples", files=[("pictures", drawing("cross", 1))])
-    together = client.server._together
-    together.batches.clear()
+    batches = client.server._together
+    batches.batches.clear()
     with httpx.Client(base_url=client.base_url, timeout=30) as many:
         asking = [
             threading.Thread(target=lambda: many.post("/api/v1/classify", files=[("pictures", drawing("cross", 2))] * 8))
@@ -160,5 +219,5 @@ def test_requests_that_come_together_are_embedded_together(client):
             each.start()
         for each in asking:
             each.join()
-    assert sum(together.batches) == 96
-    assert len(together.batches) < 96
+    assert sum(batches.batches) == 96
+    assert len(batches.batches) < 96

@@ -232,6 +232,21 @@ Undoing.TestCase.settings = settings(max_examples=25, stateful_step_count=25, de
 test_undoing = Undoing.TestCase
 
 
+def test_after_everything_is_undone_that_can_be_nothing_else_goes(tmp_path, monkeypatch):
+    """Numbers of changes are never used twice: the first class was made by number 1."""
+    monkeypatch.setattr(workspace, "UNDOABLE", 3)
+    with opened(tmp_path) as some:
+        first = some.add_class("first")
+        some.add_examples(first, [picture(1)])
+        for number in range(5):
+            some.rename_class(first, f"first {number}")
+        for _ in range(3):
+            some.undo()
+        some.add_class("second")
+        some.undo()
+        assert names(some) == {"first 1": ["1.png"]}
+
+
 def test_old_changes_cannot_be_undone_and_leave_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(workspace, "UNDOABLE", 3)
     with opened(tmp_path) as some:

@@ -117,6 +117,8 @@ def opened(folder: str | Path, network: nn.Module | None = None, device: str = "
             embedder.one_shot, embedder.class_means = known_beside(path / NETWORK)
     if embedder is not None and embedder.fingerprint != fingerprint:
         raise ValueError(f"{path / NETWORK} is not the network that the examples were seen by")
+    if embedder is not None and embedder.dimensions != vectors.shape[1]:
+        raise ValueError(f"{path} is damaged: its examples are not of the network's {embedder.dimensions} dimensions")
     return Saved(settings, embedder, vectors, labels, description["names"])
 
 
@@ -137,6 +139,8 @@ def _examples(folder: Path, description: About) -> tuple[NDArray[np.float64], ND
         raise ValueError(f"{folder} is damaged: its labels are not those of its classes")
     if not np.isfinite(vectors).all():
         raise ValueError(f"{folder} is damaged: its examples are not finite")
+    if not np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3):
+        raise ValueError(f"{folder} is damaged: its examples are not of length 1")
     return vectors, classes[numbers]
 
 

@@ -141,9 +141,13 @@ class Review(BaseModel):
 
 
 class Hit(BaseModel):
-    """A picture of the gallery, and its cosine with what was asked for."""
+    """A picture of the gallery, and its cosine with what was asked for.
+
+    Ids are of this server while it runs: what a gallery calls a picture by is a path of its machine.
+    """
 
     id: str
+    name: str
     similarity: float
     metadata: dict[str, Any]
 
@@ -165,7 +169,9 @@ class Pair(BaseModel):
     """Two pictures that are nearly the same."""
 
     id: str
+    name: str
     other: str
+    other_name: str
     similarity: float
 
 

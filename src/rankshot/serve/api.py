@@ -32,10 +32,10 @@ from .recogniser import NOTHING, Answer, Recogniser
 from .search import add_search
 from .together import Together
 from .uploads import PICTURES, uploads_in
-from .workspace import Class, Picture, Refused, Unknown, Workspace
+from .workspace import Class, Conflict, Picture, Refused, Unknown, Workspace
 
 log = logging.getLogger(__name__)
-LONGEST_WAIT = 25.0  # seconds, for a change
+LONGEST_WAIT = 25  # seconds, for a change
 GONE = "(deleted)"  # the name of what was there when a picture was looked at
 FOREVER = {"content-disposition": "inline", "cache-control": "private, max-age=31536000, immutable"}
 T = TypeVar("T")
@@ -60,9 +60,14 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     app.state.changed = changed  # who stops the server wakes those that wait
     errors_as_json(app)
 
-    async def change(act: Callable[[], T]) -> T:
-        """Something that changes the workspace; who waits for a change is told."""
-        done = await run_in_threadpool(act)
+    async def change(act: Callable[[], T]) -> tuple[T, int]:
+        """Something that changes the workspace, and the revision then; who waits for a change is told."""
+
+        def alone() -> tuple[T, int]:
+            with workspace.alone():
+                return act(), workspace.revision
+
+        done = await run_in_threadpool(alone)
         changed.ring()
         return done
 
@@ -71,57 +76,50 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
         return await run_in_threadpool(state_of, workspace, together, gallery)
 
     @app.get("/api/v1/changes")
-    async def changes(since: int = -1) -> answers.State:
+    async def changes(request: Request, since: int = -1) -> answers.State:
         """The state as soon as its revision is another than `since`, or after some seconds."""
         bell = changed.now()  # before the revision is read: what changes in between rings it
         if await run_in_threadpool(lambda: workspace.revision) == since:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(bell.wait(), LONGEST_WAIT)
+            for _ in range(LONGEST_WAIT):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(bell.wait(), 1)
+                if bell.is_set() or await request.is_disconnected():
+                    break
         return await run_in_threadpool(state_of, workspace, together, gallery)
 
     @app.post("/api/v1/classes", status_code=201)
     async def add_class(given: answers.ClassName) -> answers.Changed:
-        id = await change(lambda: workspace.add_class(given.name))
-        return answers.Changed(revision=workspace.revision, id=id)
+        id, revision = await change(lambda: workspace.add_class(given.name))
+        return answers.Changed(revision=revision, id=id)
 
     @app.patch("/api/v1/classes/{class_id}")
     async def rename_class(class_id: str, given: answers.ClassName) -> answers.Changed:
-        await change(lambda: workspace.rename_class(class_id, given.name))
-        return answers.Changed(revision=workspace.revision, id=class_id)
+        _, revision = await change(lambda: workspace.rename_class(class_id, given.name))
+        return answers.Changed(revision=revision, id=class_id)
 
     @app.delete("/api/v1/classes/{class_id}")
     async def remove_class(class_id: str) -> answers.Changed:
-        await change(lambda: workspace.remove_class(class_id))
-        return answers.Changed(revision=workspace.revision)
+        _, revision = await change(lambda: workspace.remove_class(class_id))
+        return answers.Changed(revision=revision)
 
     @app.post("/api/v1/classes/{class_id}/examples", status_code=201, openapi_extra=PICTURES)
     async def add_examples(class_id: str, request: Request) -> answers.Added:
         """Pictures as `multipart/form-data`, each in a field `pictures`. Those that cannot be read are told."""
         uploads = await uploads_in(request)
 
-        def act() -> answers.Added:
-            seen = together([upload.content for upload in uploads])
-            good = [
-                Picture(upload.content, upload.name, vector)
-                for upload, vector in zip(uploads, seen, strict=True)
-                if not isinstance(vector, Undecodable)
-            ]
-            failures = [
-                answers.Failure(name=upload.name, why=str(vector))
-                for upload, vector in zip(uploads, seen, strict=True)
-                if isinstance(vector, Undecodable)
-            ]
-            if not good and failures:
-                raise Refused(f"{failures[0].name}: {failures[0].why}")
-            ids = workspace.add_examples(class_id, good)
-            return answers.Added(revision=workspace.revision, ids=ids, failures=failures)
-
-        return await change(act)
+        seen = await together.in_turn(lambda: together([upload.content for upload in uploads]))
+        both = list(zip(uploads, seen, strict=True))
+        good = [Picture(each.content, each.name, vector) for each, vector in both if not isinstance(vector, Undecodable)]
+        failures = [answers.Failure(name=each.name, why=str(why)) for each, why in both if isinstance(why, Undecodable)]
+        if not good:
+            raise Refused(f"{failures[0].name}: {failures[0].why}")
+        ids, revision = await change(lambda: workspace.add_examples(class_id, good))
+        return answers.Added(revision=revision, ids=ids, failures=failures)
 
     @app.delete("/api/v1/examples/{example_id}")
     async def remove_example(example_id: str) -> answers.Changed:
-        await change(lambda: workspace.remove_example(example_id))
-        return answers.Changed(revision=workspace.revision)
+        _, revision = await change(lambda: workspace.remove_example(example_id))
+        return answers.Changed(revision=revision)
 
     @app.get("/api/v1/examples/{example_id}/picture", response_class=Response)
     async def picture(example_id: str) -> Response:
@@ -132,8 +130,8 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     @app.post("/api/v1/undo")
     async def undo() -> answers.Changed:
         """Take the last change back."""
-        what = await change(workspace.undo)
-        return answers.Changed(revision=workspace.revision, undone=what)
+        what, revision = await change(workspace.undo)
+        return answers.Changed(revision=revision, undone=what)
 
     @app.get("/api/v1/review")
     async def review() -> answers.Review:
@@ -157,7 +155,9 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
         def act() -> answers.Answers:
             recogniser.classifier()  # complains before anything is embedded
             seen = together([upload.content for upload in uploads])
-            found = iter(recogniser.answers([each for each in seen if not isinstance(each, Undecodable)], reject))
+            good = [each for each in seen if not isinstance(each, Undecodable)]
+            answered, rejection = recogniser.answers(good, reject)
+            found = iter(answered)
             _, classes = workspace.classes()  # last: whatever was answered has its name here, unless it is gone by now
             given = [
                 answers.Answer(picture=upload.name, error=str(vector))
@@ -165,9 +165,9 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
                 else answer_of(upload.name, next(found), classes)
                 for upload, vector in zip(uploads, seen, strict=True)
             ]
-            return answers.Answers(answers=given, rejection=cost_of(recogniser.rejection(reject)))
+            return answers.Answers(answers=given, rejection=cost_of(rejection))
 
-        return await run_in_threadpool(act)
+        return await together.in_turn(act)
 
     @app.get("/api/v1/classifier.zip", response_class=Response)
     async def download() -> Response:
@@ -180,8 +180,9 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     async def upload(request: Request) -> answers.Changed:
         """Take in what was taught elsewhere: the zip that was downloaded there, as the body. Its classes are added."""
         content = await request.body()
-        await change(lambda: take_in(workspace, together, classifier_in(content)))
-        return answers.Changed(revision=workspace.revision)
+        classifier = await run_in_threadpool(classifier_in, content)
+        _, revision = await change(lambda: take_in(workspace, together, classifier))
+        return answers.Changed(revision=revision)
 
     if gallery is not None:
         add_search(app, gallery, together, workspace.folder / "pictures")
@@ -324,9 +325,13 @@ def errors_as_json(app: FastAPI) -> None:
     async def unknown(request: Request, error: Unknown) -> JSONResponse:
         return told(404, str(error))
 
+    @app.exception_handler(Conflict)
+    async def conflict(request: Request, error: Conflict) -> JSONResponse:
+        return told(409, str(error))
+
     @app.exception_handler(Refused)
     async def refused(request: Request, error: Refused) -> JSONResponse:
-        return told(409 if "already" in str(error) else 400, str(error))
+        return told(400, str(error))
 
     @app.exception_handler(RequestValidationError)
     async def unreadable(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -13,11 +13,11 @@ import ipaddress
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.exceptions import HTTPException
+from starlette.requests import cookie_parser
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -25,7 +25,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-COOKIE, CLOSE = "rankshot-token", {"connection": "close"}
+CLOSE, WAITING = {"connection": "close"}, "/api/v1/changes"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
@@ -45,11 +45,13 @@ class Limits:
     body     bytes
     seconds  for a body to arrive
     at_once  requests; to one more it is said to come again
+    waiting  requests that wait for a change
     """
 
     body: int = 64 * 2**20
     seconds: float = 30.0
     at_once: int = 64
+    waiting: int = 256
 
 
 class Guard:
@@ -57,11 +59,19 @@ class Guard:
 
     names  that this server may be called by, beside those of the machine itself; any IP address, where `token` is asked for
     token  that every request must show: as a cookie, or as `Authorization: Bearer`. None: nobody else can reach us
+    cookie its name: browsers do not keep the cookies of two ports apart
     """
 
-    def __init__(self, app: App, limits: Limits, names: frozenset[str] = LOCAL, token: str | None = None) -> None:
-        self._app, self._limits, self._busy = app, limits, 0
-        self._names, self._token = names, token
+    def __init__(
+        self,
+        app: App,
+        limits: Limits,
+        names: frozenset[str] = LOCAL,
+        token: str | None = None,
+        cookie: str = "rankshot-token",
+    ) -> None:
+        self._app, self._limits, self._busy = app, limits, [0, 0]
+        self._names, self._token, self._cookie = names, token, cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,29 +84,31 @@ class Guard:
             return
         if self._token is not None and (shown := _token_in(scope)) is not None and _same(shown, self._token):
             secure = "; Secure" if scope.get("scheme") == "https" else ""
-            cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict{secure}"
-            await _answer(send, 303, "", {"location": scope["path"], "set-cookie": cookie})
+            cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            await _answer(send, 303, "", {"location": "/", "set-cookie": cookie})
             return
         if self._token is not None and not self._is_known(headers):
             await _answer(send, 401, "a token is asked for: open the address that the server has printed")
             return
-        if self._busy >= self._limits.at_once:
+        waits = scope["path"] == WAITING  # for a change, and takes nothing meanwhile
+        if self._busy[waits] >= (self._limits.waiting if waits else self._limits.at_once):
             await _answer(send, 503, "too many requests at once: come again in a second", {"retry-after": "1"})
             return
-        self._busy += 1
+        self._busy[waits] += 1
         try:
             await self._passed_on(scope, receive, send)
         finally:
-            self._busy -= 1
+            self._busy[waits] -= 1
 
     def _refused(self, scope: Scope, headers: Mapping[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "")
         if not self._is_ours(host):
             return 421, "this server is not called so"
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and origin.lower().partition("://")[2] != host.lower():
             return 403, "another page may not ask this server"
-        if headers.get("sec-fetch-site") == "cross-site" and scope["method"] not in ("GET", "HEAD"):
+        is_page = scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/")  # a link may lead to it
+        if headers.get("sec-fetch-site") in ("cross-site", "same-site") and not is_page:
             return 403, "another page may not ask this server"
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15:
@@ -122,12 +134,9 @@ class Guard:
 
     def _is_known(self, headers: Mapping[str, str]) -> bool:
         assert self._token is not None
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            cookie = None
+        cookie = cookie_parser(headers.get("cookie", "")).get(self._cookie)
         kind, _, bearer = headers.get("authorization", "").partition(" ")
-        shown = [cookie.value] if cookie is not None else []
+        shown = [cookie] if cookie is not None else []
         shown += [bearer.strip()] if kind.lower() == "bearer" else []
         return any(_same(each, self._token) for each in shown)
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
-from rankshot.fewshot.rules import BEST, prototypes, scores_by
+from rankshot.fewshot.rules import BEST, class_sums, prototypes, scores_by
 from rankshot.gallery.classifier import FewShotClassifier, Neighbour
 from rankshot.gallery.rejection import Rejection
 
@@ -55,7 +56,7 @@ class Recogniser:
 
     def __init__(self, workspace: Workspace, together: Together) -> None:
         self._workspace, self._together = workspace, together
-        self._turn = threading.Lock()
+        self._turn, self._reviewing = threading.Lock(), threading.Lock()
         self._learned: tuple[int, FewShotClassifier | None, list[Example]] = (-1, None, [])
         self._reviewed = Review(-1, [], [])
 
@@ -80,17 +81,15 @@ class Recogniser:
 
     def rejection(self, rate: float | None) -> Rejection | None:
         """The threshold of none of these at this rate, and what it costs by the examples; None where nobody can tell."""
-        classifier = self.classifier()
-        try:
-            return None if rate is None else classifier.rejection_at(rate)
-        except ValueError:  # one example of every class, and weights that do not know
-            return None
+        return _rejection(self.classifier(), rate)
 
-    def answers(self, vectors: Sequence[Vector], rate: float | None) -> list[Answer]:
+    def answers(self, vectors: Sequence[Vector], rate: float | None) -> tuple[list[Answer], Rejection | None]:
+        """Of each, by one classifier; and what the threshold was."""
+        classifier = self.classifier()
+        rejection = _rejection(classifier, rate)
         if not vectors:
-            return []
-        classifier, asked = self.classifier(), np.stack(vectors)
-        rejection = self.rejection(rate)
+            return [], rejection
+        asked = np.stack(vectors)
         shares, near = classifier.predict_proba(asked), classifier.nearness(asked)
         ids: NDArray[np.str_] = classifier.classes_
         best = [str(ids[place]) for place in shares.argmax(-1)]
@@ -98,25 +97,30 @@ class Recogniser:
         neighbours = classifier.neighbours(asked, DECIDING, of=given)
         return [
             Answer(given[row], _sorted(ids, shares[row]), neighbours[row], float(near[row])) for row in range(len(given))
-        ]
+        ], rejection
 
     def review(self) -> Review:
-        """Found out once for every revision."""
-        revision, classifier, examples = self._now()
-        if revision != self._reviewed.revision:
-            taken_for = left_out(classifier) if classifier is not None else []
-            wrong = [
-                (each.id, each.class_id, other)
-                for each, other in zip(examples, taken_for, strict=True)
-                if other not in (None, each.class_id)
-            ]
-            counted = Counter((right, other) for _, right, other in wrong)
-            self._reviewed = Review(
-                revision,
-                [(id, right, str(other)) for id, right, other in wrong],
-                [(right, str(other), count) for (right, other), count in counted.most_common()],
-            )
-        return self._reviewed
+        """Found out once for every revision, for all who ask."""
+        with self._reviewing:
+            revision, classifier, examples = self._now()
+            if revision != self._reviewed.revision:
+                taken_for = left_out(classifier) if classifier is not None else []
+                wrong = [
+                    (each.id, each.class_id, str(other))
+                    for each, other in zip(examples, taken_for, strict=True)
+                    if other not in (None, each.class_id)
+                ]
+                counted = Counter((right, other) for _, right, other in wrong)
+                mixed_up = [(right, other, count) for (right, other), count in counted.most_common()]
+                self._reviewed = Review(revision, wrong, mixed_up)
+            return self._reviewed
+
+
+def _rejection(classifier: FewShotClassifier, rate: float | None) -> Rejection | None:
+    try:
+        return None if rate is None else classifier.rejection_at(rate)
+    except ValueError:  # one example of every class, and weights that do not know
+        return None
 
 
 def left_out(classifier: FewShotClassifier) -> list[str | None]:
@@ -125,17 +129,21 @@ def left_out(classifier: FewShotClassifier) -> list[str | None]:
     way, counts = len(classifier.classes_), torch.bincount(labels)
     if way < 2:
         return [None] * len(labels)
-    rule = BEST if len(labels) ** 2 <= FITTED else "prototype"
+    one_by_one = len(labels) ** 2 <= FITTED
+    means = prototypes(support, labels, way)
+    sums = class_sums(support, labels, way)
     found: list[str | None] = []
     for place, label in enumerate(labels.tolist()):
         if counts[label] < 2:
             found.append(None)
             continue
-        others = torch.arange(len(labels)) != place
-        if rule == BEST:
-            scores = scores_by(rule, support[None, others], labels[others], way, support[None, place : place + 1])[0, 0]
-        else:
-            scores = prototypes(support[others], labels[others], way) @ support[place]
+        if one_by_one:
+            others = torch.arange(len(labels)) != place
+            scores = scores_by(BEST, support[None, others], labels[others], way, support[None, place : place + 1])[0, 0]
+        else:  # only the mean of its own class is another without it
+            scores = means @ support[place]
+            without = nn.functional.normalize(sums[label] - support[place], dim=-1)
+            scores[label] = without @ support[place]
         found.append(str(classifier.classes_[int(scores.argmax())]))
     return found
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import hmac
 import io
 import json
+import os
 import secrets
-from pathlib import Path
+import threading
+from collections import OrderedDict
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,8 +21,9 @@ from rankshot.data.decoding import Undecodable, picture_of
 from rankshot.files import write_whole
 from rankshot.gallery.gallery import Gallery
 from rankshot.gallery.pictures import pixels_of
-from rankshot.gallery.store import Hit
+from rankshot.gallery.store import Hit, encoded
 from rankshot.preprocess import Preprocess
+from rankshot.terminal import printable
 
 from . import answers
 from .together import Together
@@ -27,6 +32,8 @@ from .workspace import Refused, Unknown
 
 MOST_HITS, MOST_PAIRS, LONGEST_FILTER = 200, 500, 10_000
 SHOWN = Preprocess(3, 256, 256, fit="pad")
+MOST_IDS = 100_000  # that are remembered
+NO_SUCH = "there is no such picture in the gallery"
 NAME = "name"  # in the metadata of a picture that was added here: what it was called
 K = Annotated[int, Query(ge=1, le=MOST_HITS, description="How many to find.")]
 Where = Annotated[
@@ -34,8 +41,32 @@ Where = Annotated[
 ]
 
 
+class Ids:
+    """What pictures are called by outside: not by their paths. Those that were told last can be asked about."""
+
+    def __init__(self) -> None:
+        self._key, self._turn = secrets.token_bytes(32), threading.Lock()
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    def told(self, id: str) -> str:
+        token = hmac.new(self._key, os.fsencode(id), "sha256").hexdigest()[:32]
+        with self._turn:
+            self._known[token] = id
+            self._known.move_to_end(token)
+            if len(self._known) > MOST_IDS:
+                self._known.popitem(last=False)
+        return token
+
+    def asked(self, token: str) -> str:
+        with self._turn:
+            if token not in self._known:
+                raise Unknown(NO_SUCH)
+            return self._known[token]
+
+
 def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path) -> None:
     """Routes below `/api/v1/gallery`. Pictures that are added are kept in `folder`."""
+    ids, looking = Ids(), threading.Lock()
 
     @app.post("/api/v1/gallery/search", openapi_extra=PICTURES)
     async def search(request: Request, k: K = 12, where: Where = None) -> answers.Hits:
@@ -47,9 +78,9 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
             for upload, vector in zip(uploads, seen, strict=True):
                 if isinstance(vector, Undecodable):
                     raise Refused(f"{upload.name}: {vector}")
-            return hits_of(gallery.search(np.stack(seen), k, wanted))  # type: ignore[arg-type]
+            return hits_of(gallery.search(np.stack(seen), k, wanted), ids)  # type: ignore[arg-type]
 
-        return await run_in_threadpool(act)
+        return await together.in_turn(act)
 
     @app.get("/api/v1/gallery/neighbours")
     async def neighbours(id: str, k: K = 12, where: Where = None) -> answers.Hits:
@@ -57,49 +88,76 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
         wanted = filter_in(where)
 
         def act() -> answers.Hits:
-            check_there(gallery, id)
-            found = gallery.search(gallery.store.vector(id), k + 1, wanted)
-            return hits_of([hit for hit in found if hit.id != id][:k])
+            asked = ids.asked(id)
+            check_there(gallery, asked)
+            found = gallery.search(gallery.store.vector(asked), k + 1, wanted)
+            return hits_of([hit for hit in found if hit.id != asked][:k], ids)
 
         return await run_in_threadpool(act)
 
     @app.get("/api/v1/gallery/picture", response_class=Response)
     async def picture(id: str) -> Response:
         """A small view of a picture of the gallery, where its file is still there."""
-        return Response(await run_in_threadpool(view_of, gallery, id), media_type="image/png")
+        return Response(await run_in_threadpool(view_of, gallery, ids.asked(id)), media_type="image/png")
 
     @app.post("/api/v1/gallery/pictures", status_code=201, openapi_extra=PICTURES)
     async def add(request: Request, metadata: Where = None) -> answers.AddedPictures:
         uploads, notes = await uploads_in(request), filter_in(metadata) or {}
-        return await run_in_threadpool(added, gallery, together, folder, uploads, notes)
+        return await together.in_turn(lambda: added(gallery, together, folder, uploads, notes, ids))
 
     @app.get("/api/v1/gallery/duplicates")
-    async def duplicates(similarity: Annotated[float, Query(ge=0.5, le=1)] = 0.98) -> answers.Duplicates:
+    async def duplicates(similarity: Annotated[float, Query(ge=0.9, le=1)] = 0.98) -> answers.Duplicates:
         """Pairs that are nearly the same, the most similar first."""
-        pairs = await run_in_threadpool(gallery.duplicates, similarity)
-        shown = [answers.Pair(id=one, other=other, similarity=cosine) for one, other, cosine in pairs[:MOST_PAIRS]]
-        return answers.Duplicates(pairs=shown, count=len(pairs))
+
+        def act() -> answers.Duplicates:
+            with looking:  # it goes through all of the gallery: one at a time
+                pairs = gallery.duplicates(similarity)
+            shown = [
+                answers.Pair(
+                    id=ids.told(one),
+                    name=name_of(one, gallery.store.metadata(one)),
+                    other=ids.told(other),
+                    other_name=name_of(other, gallery.store.metadata(other)),
+                    similarity=cosine,
+                )
+                for one, other, cosine in pairs[:MOST_PAIRS]
+            ]
+            return answers.Duplicates(pairs=shown, count=len(pairs))
+
+        return await run_in_threadpool(act)
 
 
 def filter_in(text: str | None) -> dict[str, Any] | None:
     if not text:
         return None
     try:
-        wanted = json.loads(text)
-    except ValueError:
+        wanted = json.loads(text, parse_constant=float)
+        encoded([wanted])  # as the gallery keeps it: no NaN, nothing that is no text
+    except (ValueError, TypeError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
         raise Refused('metadata must be a JSON object, such as {"colour": "red"}')
     return wanted
 
 
-def hits_of(found: list[Hit]) -> answers.Hits:
-    return answers.Hits(hits=[answers.Hit(id=id, similarity=cosine, metadata=notes) for id, cosine, notes in found])
+def hits_of(found: list[Hit], ids: Ids) -> answers.Hits:
+    return answers.Hits(
+        hits=[
+            answers.Hit(id=ids.told(id), name=name_of(id, notes), similarity=cosine, metadata=notes)
+            for id, cosine, notes in found
+        ]
+    )
+
+
+def name_of(id: str, notes: dict[str, Any]) -> str:
+    """As people know it: what it was called, or the name of its file."""
+    name = notes.get(NAME)
+    return name if isinstance(name, str) else printable(PurePosixPath(id.replace("\\", "/")).name)
 
 
 def check_there(gallery: Gallery, id: str) -> None:
     if id not in gallery:
-        raise Unknown("there is no such picture in the gallery")
+        raise Unknown(NO_SUCH)
 
 
 def view_of(gallery: Gallery, id: str) -> bytes:
@@ -115,7 +173,7 @@ def view_of(gallery: Gallery, id: str) -> bytes:
 
 
 def added(
-    gallery: Gallery, together: Together, folder: Path, uploads: list[Upload], notes: dict[str, Any]
+    gallery: Gallery, together: Together, folder: Path, uploads: list[Upload], notes: dict[str, Any], ids: Ids
 ) -> answers.AddedPictures:
     """Files first, then the gallery: what it names is there."""
     seen = list(zip(uploads, together([upload.content for upload in uploads]), strict=True))
@@ -125,11 +183,16 @@ def added(
         raise Refused(f"{failures[0].name}: {failures[0].why}")
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder.absolute() / secrets.token_hex(12) for _ in good]
-    for path, (upload, _) in zip(paths, good, strict=True):
-        write_whole(path, upload.content)
-    ids = gallery.add(
-        np.stack([vector for _, vector in good]),
-        [str(path) for path in paths],
-        [{**notes, NAME: upload.name} for upload, _ in good],
-    ).ids
-    return answers.AddedPictures(ids=ids, failures=failures)
+    try:
+        for path, (upload, _) in zip(paths, good, strict=True):
+            write_whole(path, upload.content)
+        made = gallery.add(
+            np.stack([vector for _, vector in good]),
+            [str(path) for path in paths],
+            [{**notes, NAME: upload.name} for upload, _ in good],
+        )
+    except BaseException:
+        for path in paths:
+            path.unlink(missing_ok=True)
+        raise
+    return answers.AddedPictures(ids=[ids.told(id) for id in made.ids], failures=failures)

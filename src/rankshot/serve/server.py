@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
+import re
 import secrets
 import signal
 import socket
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankshot.data.decoding import Undecodable
 from rankshot.gallery.classifier import FewShotClassifier
@@ -28,8 +31,10 @@ from .page_files import add_page
 from .together import Together, Vector
 from .workspace import Refused, Workspace
 
+TOKEN = re.compile("[A-Za-z0-9._~-]{16,200}")  # which cookies and addresses take as they are
+MOST_CONNECTIONS = 512
 GRACE = 2  # seconds for what is being answered when it is told to stop
-IDLE = 10  # seconds that a connection may be open without a request
+IDLE = 10  # seconds until a connection must have brought a request
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,8 @@ class Place:
         if (self.certificate is None) != (self.key is None):
             raise ValueError("https needs both --certificate and --key")
         whole("port", self.port, 0, 65535)
-        if self.token is not None and (len(self.token) < 16 or not self.token.isascii() or not self.token.isprintable()):
-            raise ValueError("a token must have 16 or more characters that can be typed")
+        if self.token is not None and not TOKEN.fullmatch(self.token):
+            raise ValueError("a token must have 16 or more characters, of letters, digits and -._~")
 
     @property
     def is_local(self) -> bool:
@@ -86,13 +91,14 @@ class Server:
                 take_in(self._workspace, self._together, taught)
             app = application(self._workspace, self._together, gallery)
             add_page(app)
-            names = LOCAL | {place.host.lower(), socket.gethostname().lower()}
-            self._server = Quiet(_config(Guard(app, limits or Limits(), names, self.token), place), app.state.changed.ring)
+            names, port = LOCAL | {place.host.lower(), socket.gethostname().lower()}, self._socket.getsockname()[1]
+            guard = Guard(app, limits or Limits(), names, self.token, f"rankshot-token-{port}")
+            self._server = Quiet(_config(guard, place), app.state.changed.ring)
         except BaseException:
             self._held.close()
             raise
-        port = self._socket.getsockname()[1]
-        host = f"[{place.host}]" if ":" in place.host else place.host
+        host = socket.gethostname() if place.host in ("0.0.0.0", "::") else place.host
+        host = f"[{host}]" if ":" in host else host
         self.address = f"{'https' if place.certificate else 'http'}://{host}:{port}/"
 
     @property
@@ -114,6 +120,18 @@ class Server:
         if unreadable := [each for each in found if isinstance(each, Undecodable)]:
             raise Refused(f"an example cannot be seen by this network: {unreadable[0]}")
         return [each for each in found if not isinstance(each, Undecodable)]
+
+
+class Impatient(H11Protocol):
+    """Who connects and asks nothing is not waited for."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(IDLE, self._close_unless_asked)
+
+    def _close_unless_asked(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
 
 
 class Quiet(uvicorn.Server):
@@ -159,6 +177,9 @@ def _config(app: Guard, place: Place) -> uvicorn.Config:
             lifespan="off",
             proxy_headers=False,
             timeout_keep_alive=IDLE,
+            limit_concurrency=MOST_CONNECTIONS,
+            http=Impatient,
+            ws="none",
             timeout_graceful_shutdown=GRACE,
             ssl_certfile=place.certificate,
             ssl_keyfile=place.key,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import anyio
+import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +17,12 @@ from rankshot.data.decoding import Undecodable
 from rankshot.gallery.embedder import Embedder
 from rankshot.gallery.pictures import pixels_of
 
-MOST_AT_ONCE = 256
+from .workspace import Refused
+
+MOST_AT_ONCE, DECODING = 256, 4  # pictures that are embedded; that are decoded, which takes memory
+THREADS = 64
 Vector = NDArray[np.float32]
+T = TypeVar("T")
 
 
 class Waiting(NamedTuple):
@@ -32,13 +38,18 @@ class Together:
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
         self.batches: list[int] = []  # how many pictures each of the last ones had
+        self._turn, self._is_closed = threading.Lock(), False
+        self._threads: anyio.CapacityLimiter | None = None
+        self._decoding = threading.BoundedSemaphore(DECODING)
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="embedding", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """When all that waits has its answer."""
-        self._queue.put(None)
+        """When all that waits has its answer; who comes later is told."""
+        with self._turn:
+            self._is_closed = True
+            self._queue.put(None)
         self._thread.join()
 
     def __call__(self, pictures: Sequence[bytes]) -> list[Vector | Undecodable]:
@@ -46,13 +57,23 @@ class Together:
         answers: list[Future[Vector] | Undecodable] = []
         for picture in pictures:
             try:
-                waiting = Waiting(pixels_of(picture, self.embedder.preprocess), Future())
+                with self._decoding:
+                    waiting = Waiting(pixels_of(picture, self.embedder.preprocess), Future())
             except Undecodable as error:
                 answers.append(error)
                 continue
-            self._queue.put(waiting)
+            with self._turn:
+                if self._is_closed:
+                    raise Refused("the server is being stopped")
+                self._queue.put(waiting)
             answers.append(waiting.vector)
         return [each if isinstance(each, Undecodable) else each.result() for each in answers]
+
+    async def in_turn(self, act: Callable[[], T]) -> T:
+        """Something that embeds, in a thread of its own; never so many that a short question has to wait for one."""
+        if self._threads is None:  # made where there is a loop
+            self._threads = anyio.CapacityLimiter(THREADS)
+        return await anyio.to_thread.run_sync(act, limiter=self._threads)
 
     def _work(self) -> None:
         is_open = True

@@ -6,6 +6,7 @@ away stays until its change can no longer be undone. Only one server at a time m
 
 from __future__ import annotations
 
+import os
 import secrets
 import sqlite3
 import threading
@@ -26,7 +27,7 @@ MOST_CLASSES, MOST_EXAMPLES, LONGEST_NAME = 1000, 20_000, 100
 UNDOABLE, AT_ONCE = 100, 256  # changes; pictures that are embedded at once
 TABLES = (
     "CREATE TABLE about (one INTEGER PRIMARY KEY CHECK (one = 1), network TEXT NOT NULL, revision INTEGER NOT NULL)",
-    "CREATE TABLE changes (number INTEGER PRIMARY KEY, what TEXT NOT NULL, class TEXT, before TEXT)",
+    "CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, what TEXT NOT NULL, class TEXT, before TEXT)",
     "CREATE TABLE classes (id TEXT PRIMARY KEY, name TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER)",
     "CREATE UNIQUE INDEX class_names ON classes (name) WHERE removed IS NULL",
     "CREATE TABLE examples (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, class TEXT NOT NULL, name TEXT NOT NULL, "
@@ -38,6 +39,10 @@ Vector = NDArray[np.float32]
 
 class Refused(ValueError):
     """What was asked for cannot be done, in one sentence for whoever asked."""
+
+
+class Conflict(Refused):
+    """It does not go with what is there already."""
 
 
 class Unknown(Refused):
@@ -97,9 +102,9 @@ class Workspace:
     def _opened(self) -> sqlite3.Connection:
         path = self.folder / DATABASE
         for beside in ("", "-wal", "-shm"):
-            if (name := path.with_name(DATABASE + beside)).exists():
+            if os.path.lexists(name := path.with_name(DATABASE + beside)):
                 check_own(name)
-        if path.with_name(DATABASE + "-journal").exists():  # it could name any file to be deleted
+        if os.path.lexists(path.with_name(DATABASE + "-journal")):  # it could name any file to be deleted
             raise Refused(f"{path}-journal lies beside the workspace, where rankshot never leaves one")
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
@@ -114,7 +119,7 @@ class Workspace:
                 connection.execute(f"PRAGMA application_id = {MARK}")
                 connection.execute(f"PRAGMA user_version = {FORMAT}")
                 connection.execute("COMMIT")
-            found = [row[0] for row in connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")]
+            found = [row[0] for row in connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
             marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
             if sorted(found) != sorted(TABLES) or marks != [MARK, FORMAT]:
                 raise Refused(f"{path} is no workspace of this version of rankshot")
@@ -167,18 +172,29 @@ class Workspace:
                 asked = "INSERT INTO changes (what, class, before) VALUES (?, ?, ?) RETURNING number"
                 (number,) = self._connection.execute(asked, (what, class_id, before)).fetchone()
                 yield number
-                self._forget(number - UNDOABLE)
+                self._forget()
                 self._connection.execute("UPDATE about SET revision = revision + 1")
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._connection.execute("ROLLBACK")
                 raise
 
-    def _forget(self, last: int) -> None:
-        """Changes up to this one can no longer be undone: what they took away goes."""
+    def _forget(self) -> None:
+        """All changes but the last ones can no longer be undone: what they took away goes."""
+        asked = "SELECT number FROM changes ORDER BY number DESC LIMIT 1 OFFSET ?"
+        row = self._connection.execute(asked, (UNDOABLE,)).fetchone()
+        if row is None:
+            return
+        (last,) = row
         self._connection.execute("DELETE FROM changes WHERE number <= ?", (last,))
         for table in ("examples", "classes"):
             self._connection.execute(f"DELETE FROM {table} WHERE removed <= ?", (last,))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else changes anything meanwhile."""
+        with self._turn:
+            yield
 
     @property
     def revision(self) -> int:
@@ -229,7 +245,7 @@ class Workspace:
             self._check_name(name)
             (count,) = self._connection.execute("SELECT count(*) FROM classes WHERE removed IS NULL").fetchone()
             if count >= MOST_CLASSES:
-                raise Refused(f"there are {count} classes already, and there may be no more")
+                raise Conflict(f"there are {count} classes already, and there may be no more")
             self._connection.execute("INSERT INTO classes VALUES (?, ?, ?, NULL)", (id, name.strip(), change))
         return id
 
@@ -258,7 +274,7 @@ class Workspace:
             with self._writing("add examples") as change:
                 (count,) = self._connection.execute("SELECT count(*) FROM examples WHERE removed IS NULL").fetchone()
                 if count + len(pictures) > MOST_EXAMPLES:
-                    raise Refused(f"there are {count} examples already, and there may be {MOST_EXAMPLES} in all")
+                    raise Conflict(f"there are {count} examples already, and there may be {MOST_EXAMPLES} in all")
                 asked = "INSERT INTO examples (id, class, name, picture, vector, added) VALUES (?, ?, ?, ?, ?, ?)"
                 for id, picture in zip(ids, pictures, strict=True):
                     row = (id, class_id, picture.name[:LONGEST_NAME], picture.content, _stored(picture.vector), change)
@@ -336,7 +352,7 @@ class Workspace:
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
             raise Refused(f"a class needs a name of 1 to {LONGEST_NAME} characters that can be printed")
         if self._connection.execute("SELECT 1 FROM classes WHERE name = ? AND removed IS NULL", (name,)).fetchone():
-            raise Refused(f"there is a class {name!r} already")
+            raise Conflict(f"there is a class {name!r} already")
 
 
 def _stored(vector: NDArray[np.floating[Any]]) -> bytes:

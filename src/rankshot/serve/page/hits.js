@@ -6,13 +6,8 @@ import { thumbnail } from "./thumbs.js";
 
 const NAME = "name"; // in the metadata: what a picture was called where it came from
 
-const lastPart = (id) => id.split(/[\\/]/).filter(Boolean).at(-1) ?? id;
-const isNamed = (metadata) => typeof metadata?.[NAME] === "string" && metadata[NAME] !== "";
-
-export const nameOf = (id, metadata) => (isNamed(metadata) ? metadata[NAME] : lastPart(id));
-
-function notes(metadata) {
-  const shown = Object.entries(metadata).filter(([name]) => name !== NAME || !isNamed(metadata));
+function notes({ name: called, metadata }) {
+  const shown = Object.entries(metadata).filter(([name, value]) => name !== NAME || value !== called);
   return shown.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(" · ");
 }
 
@@ -30,12 +25,12 @@ export function showHits(hits, open) {
     byId("hits"),
     hits,
     (each) => each.id,
-    ({ id, metadata }) => {
+    ({ id, name }) => {
       const similarity = make("span", { className: "similarity", title: "Similarity; 1 is the same" });
-      return make("li", {}, picture(id, nameOf(id, metadata), open, [similarity], [make("span", { className: "notes soft" })]));
+      return make("li", {}, picture(id, name, open, [similarity], [make("span", { className: "notes soft" })]));
     },
     (item, each) => {
-      const text = notes(each.metadata);
+      const text = notes(each);
       write(item.querySelector(".similarity"), each.similarity.toFixed(2));
       write(item.querySelector(".notes"), text);
       item.querySelector(".notes").title = text;
@@ -48,13 +43,13 @@ export function showPairs(pairs, open) {
     byId("pairs"),
     pairs,
     (each) => JSON.stringify([each.id, each.other]),
-    ({ id, other }) =>
+    ({ id, name, other, other_name }) =>
       make(
         "li",
         { className: "pair" },
-        picture(id, lastPart(id), open),
+        picture(id, name, open),
         make("span", { className: "similarity", title: "Similarity; 1 is the same" }),
-        picture(other, lastPart(other), open),
+        picture(other, other_name, open),
       ),
     (item, each) => write(item.querySelector(".similarity"), each.similarity.toFixed(2)),
   );
