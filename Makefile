@@ -25,7 +25,7 @@ quickstart: setup
 
 # What one waits for while changing something: all but the tests marked `slow`.
 test: lint types
-	$(BIN)/pytest -n 2 -m 'not slow'
+	$(BIN)/pytest -n 2 --dist worksteal -m 'not slow'
 
 # What every change must pass: the same and the slow ones, in one run of pytest, whose closing line comes last.
 test-all: lint types pytest
@@ -39,7 +39,7 @@ types: setup
 
 # Three workers on two cores: many of the slow tests wait for a server, a browser or a process.
 pytest: setup
-	$(BIN)/pytest -n 3
+	$(BIN)/pytest -n 3 --dist worksteal
 
 # One run of every comparison; prints what it finds and writes results/.
 bench: setup quickstart
