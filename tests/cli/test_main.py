@@ -26,7 +26,7 @@ def test_the_help_names_every_command(capsys):
 
 def test_unknown_command(capsys):
     assert main(["trian"]) == 1
-    there = "'data', 'train', 'evaluate', 'classify', 'gallery', 'search', 'export', 'reproduce'"
+    there = "'data', 'train', 'evaluate', 'classify', 'gallery', 'search', 'serve', 'export', 'reproduce'"
     assert capsys.readouterr().err == f"rankshot: unknown command 'trian': there is {there}\n"
 
 
@@ -43,6 +43,7 @@ def test_every_command_explains_itself(capsys, name):
         "classify": "--support PATH",
         "gallery": "rescue",
         "search": "--sheet",
+        "serve": "--workspace PATH",
         "export": "NAME.onnx",
     }.get(name, "--seed INT") in shown
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rankshot.reproduce.figures import FIGURES, draw_all
+from rankshot.reproduce.photographs import tables as of_photographs
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.published import COLUMNS
 from rankshot.reproduce.tables import again_table, all_tables, alpha_table, main_table, norm_of, spread_table, trials_table
@@ -109,7 +110,7 @@ def test_figures(results, tmp_path):
 
 
 def test_the_committed_tables_are_those_of_the_committed_records():
-    assert (RESULTS / "tables.md").read_text() == all_tables(RESULTS)
+    assert (RESULTS / "tables.md").read_text() == f"{all_tables(RESULTS)}\n{of_photographs.page(RESULTS)}"
     for name in BENCHMARKS:
         for norm in ("running", "batch"):
             table = main_table(RESULTS, name, norm)
