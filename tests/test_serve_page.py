@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from glyph_pictures import drawing, embedder_of
 
 from serving import running
@@ -16,6 +17,7 @@ def block(language, containing):
     return found
 
 
+@pytest.mark.slow
 def test_curl_and_python(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, shape, seed in (("one", "cross", 1), ("two", "cross", 2), ("three", "triangle", 1), ("new", "triangle", 2)):
