@@ -22,7 +22,6 @@ from typing import Any
 
 import httpx
 import numpy as np
-import torch
 from PIL import Image
 
 from rankshot import Embedder
@@ -135,7 +134,6 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--to", type=Path, default=FOLDER / "serving.json")
     options = parser.parse_args()
-    torch.manual_seed(SEED)
     found = {model: measured(model, size, amounts, options.seconds) for model, (size, amounts) in CASES.items()}
     options.to.parent.mkdir(parents=True, exist_ok=True)
     options.to.write_text(

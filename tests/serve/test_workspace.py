@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from rankshot.gallery.store import Damaged
 from rankshot.serve import workspace
 from rankshot.serve.workspace import Picture, Refused, Unknown, Workspace
 
@@ -128,7 +129,21 @@ def test_files_that_are_no_workspace(tmp_path):
 def test_a_journal_is_refused(tmp_path):
     opened(tmp_path).close()
     (tmp_path / f"{workspace.DATABASE}-journal").write_bytes(b"x")
-    with pytest.raises(Refused, match="lies beside the workspace"):
+    with pytest.raises(Damaged, match="-journal, which"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE examples SET class = 'x' WHERE number = 1", "UPDATE examples SET vector = x'00' WHERE number = 1"]
+)
+def test_examples_that_do_not_belong_together(tmp_path, change):
+    with opened(tmp_path) as some:
+        some.add_examples(some.add_class("c"), [picture(1), picture(2)])
+    connection = sqlite3.connect(tmp_path / workspace.DATABASE)
+    connection.execute(change)
+    connection.commit()
+    connection.close()
+    with pytest.raises(Refused, match="is damaged: its examples do not belong together"):
         opened(tmp_path)
 
 

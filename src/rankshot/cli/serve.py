@@ -15,9 +15,8 @@ from rankshot.gallery import Embedder, FewShotClassifier, Gallery
 from rankshot.serve.server import Place, Server
 from rankshot.terminal import say
 
+from .messages import HANDWRITING
 from .parsing import Device, Files, parsed
-
-HANDWRITING = "conv4-omniglot"
 
 
 @dataclass(frozen=True)

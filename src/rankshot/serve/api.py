@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
 import math
-import tempfile
-import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
-import numpy as np
 from fastapi import FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
@@ -21,21 +16,22 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from rankshot.data.decoding import Undecodable
-from rankshot.data.trees import open_tree
-from rankshot.gallery.classifier import FewShotClassifier
-from rankshot.gallery.embedder import Embedder
+from rankshot.data.headers import look
 from rankshot.gallery.gallery import Gallery
+from rankshot.gallery.rejection import Rejection
 from rankshot.version import __version__
 
 from . import answers
-from .recogniser import NOTHING, Answer, Recogniser
+from .recogniser import Answer, Recogniser
 from .search import add_search
+from .taking_along import classifier_in, take_in, zipped
 from .together import Together
-from .uploads import PICTURES, uploads_in
-from .workspace import Class, Conflict, Picture, Refused, Unknown, Workspace
+from .uploads import PICTURES, seen_by, uploads_in
+from .workspace import Conflict, Picture, Refused, Unknown, Workspace
 
 log = logging.getLogger(__name__)
 LONGEST_WAIT = 25  # seconds, for a change
+SHOWN_BY_BROWSERS = {"PNG", "JPEG", "GIF", "BMP", "WEBP"}
 GONE = "(deleted)"  # the name of what was there when a picture was looked at
 FOREVER = {"content-disposition": "inline", "cache-control": "private, max-age=31536000, immutable"}
 T = TypeVar("T")
@@ -106,14 +102,9 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     async def add_examples(class_id: str, request: Request) -> answers.Added:
         """Pictures as `multipart/form-data`, each in a field `pictures`. Those that cannot be read are told."""
         uploads = await uploads_in(request)
-
-        seen = await together.in_turn(lambda: together([upload.content for upload in uploads]))
-        both = list(zip(uploads, seen, strict=True))
-        good = [Picture(each.content, each.name, vector) for each, vector in both if not isinstance(vector, Undecodable)]
-        failures = [answers.Failure(name=each.name, why=str(why)) for each, why in both if isinstance(why, Undecodable)]
-        if not good:
-            raise Refused(f"{failures[0].name}: {failures[0].why}")
-        ids, revision = await change(lambda: workspace.add_examples(class_id, good))
+        good, failures = await together.in_turn(lambda: seen_by(together, uploads))
+        pictures = [Picture(each.content, each.name, vector) for each, vector in good]
+        ids, revision = await change(lambda: workspace.add_examples(class_id, pictures))
         return answers.Added(revision=revision, ids=ids, failures=failures)
 
     @app.delete("/api/v1/examples/{example_id}")
@@ -158,11 +149,11 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
             good = [each for each in seen if not isinstance(each, Undecodable)]
             answered, rejection = recogniser.answers(good, reject)
             found = iter(answered)
-            _, classes = workspace.classes()  # last: whatever was answered has its name here, unless it is gone by now
+            names = names_in(workspace)  # last: whatever was answered has its name here, unless it is gone by now
             given = [
                 answers.Answer(picture=upload.name, error=str(vector))
                 if isinstance(vector, Undecodable)
-                else answer_of(upload.name, next(found), classes)
+                else answer_of(upload.name, next(found), names)
                 for upload, vector in zip(uploads, seen, strict=True)
             ]
             return answers.Answers(answers=given, rejection=cost_of(rejection))
@@ -205,11 +196,9 @@ class Bell:
 
 
 def media_type(content: bytes) -> str:
-    """Of a picture that was decoded before; what no browser should show in its own way is only bytes."""
-    kinds = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"BM": "image/bmp"}
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in kinds.items() if content.startswith(start)), "application/octet-stream")
+    """Of a picture that was decoded before; what no browser shows is only bytes."""
+    kind = look(content).kind
+    return f"image/{kind.lower()}" if kind in SHOWN_BY_BROWSERS else "application/octet-stream"
 
 
 def state_of(workspace: Workspace, together: Together, gallery: Gallery | None) -> answers.State:
@@ -235,9 +224,13 @@ def state_of(workspace: Workspace, together: Together, gallery: Gallery | None) 
     )
 
 
-def answer_of(picture: str, found: Answer, classes: Sequence[Class]) -> answers.Answer:
-    names = {each.id: each.name for each in classes}
-    called = dict(example for each in classes for example in each.examples)
+def names_in(workspace: Workspace) -> dict[str, str]:
+    """Of all classes and examples, by their ids."""
+    _, classes = workspace.classes()
+    return {each.id: each.name for each in classes} | dict(example for each in classes for example in each.examples)
+
+
+def answer_of(picture: str, found: Answer, names: Mapping[str, str]) -> answers.Answer:
     return answers.Answer(
         picture=picture,
         label=None if found.class_id is None else names.get(found.class_id, GONE),
@@ -248,7 +241,7 @@ def answer_of(picture: str, found: Answer, classes: Sequence[Class]) -> answers.
         neighbours=[
             answers.Neighbour(
                 example=each.name,
-                name=called.get(each.name, GONE),
+                name=names.get(each.name, GONE),
                 class_id=str(each.label),
                 class_name=names.get(str(each.label), GONE),
                 similarity=each.similarity,
@@ -259,60 +252,11 @@ def answer_of(picture: str, found: Answer, classes: Sequence[Class]) -> answers.
     )
 
 
-def cost_of(rejection: Any) -> answers.Rejection | None:
+def cost_of(rejection: Rejection | None) -> answers.Rejection | None:
     if rejection is None:
         return None
     rejected, accepted = (None if math.isnan(each) else each for each in rejection[1:])
     return answers.Rejection(threshold=rejection.threshold, false_rejections=rejected, false_acceptances=accepted)
-
-
-def zipped(workspace: Workspace, together: Together) -> bytes:
-    """What is taught, with classes and examples by their names, as a zip of the classifier's folder."""
-    classes, examples = workspace.taught()
-    if not examples:
-        raise Refused(NOTHING)
-    names = {each.id: each.name for each in classes}
-    classifier = FewShotClassifier(together.embedder)
-    classifier.fit(np.stack([each.vector for each in examples]), [names[each.class_id] for each in examples])
-    classifier.named([each.name for each in examples])
-    with tempfile.TemporaryDirectory(prefix="rankshot-serve-") as folder:
-        saved = classifier.save_pretrained(Path(folder) / "classifier")
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in sorted(saved.rglob("*")):
-                if path.is_file():
-                    archive.write(path, PurePosixPath("classifier", *path.relative_to(saved).parts))
-    return content.getvalue()
-
-
-def take_in(workspace: Workspace, together: Together, classifier: FewShotClassifier) -> None:
-    """What was taught elsewhere, by the same network."""
-    seen_by = classifier.embedder
-    if not isinstance(seen_by, Embedder) or seen_by.fingerprint != together.embedder.fingerprint:
-        raise Refused("the classifier was taught with another network than this server sees by")
-    labels = [str(classifier.classes_[label]) for label in classifier.support_labels_]
-    workspace.take_in(labels, classifier.support_names_, classifier.support_)
-
-
-def classifier_in(content: bytes) -> FewShotClassifier:
-    """Out of a zip that anybody may have made: it is read as a zip of pictures is, and holds a classifier or is refused."""
-    with tempfile.TemporaryDirectory(prefix="rankshot-serve-") as folder:
-        archive, target = Path(folder) / "given.zip", Path(folder) / "classifier"
-        archive.write_bytes(content)
-        try:
-            tree = open_tree(archive)
-            for name, each in tree.read(tree.names()):
-                if isinstance(each, OSError):
-                    raise each
-                inside = PurePosixPath(name).parts[1:]
-                if not 1 <= len(inside) <= 2:
-                    raise ValueError(f"{name} is no part of a classifier")
-                target.joinpath(*inside).parent.mkdir(parents=True, exist_ok=True)
-                target.joinpath(*inside).write_bytes(each)
-            return FewShotClassifier.from_pretrained(target)
-        except (ValueError, OSError) as error:
-            log.info("a classifier was refused: %s", error)
-            raise Refused("this is no classifier that was downloaded from rankshot, or it is damaged") from None
 
 
 def errors_as_json(app: FastAPI) -> None:

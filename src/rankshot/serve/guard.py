@@ -74,10 +74,6 @@ class Guard:
         self._names, self._token, self._cookie = names, token, cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return  # a websocket is not answered
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if refused := self._refused(scope, headers):
             await _answer(send, *refused)

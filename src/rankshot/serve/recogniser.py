@@ -16,8 +16,8 @@ from rankshot.fewshot.rules import BEST, class_sums, prototypes, scores_by
 from rankshot.gallery.classifier import FewShotClassifier, Neighbour
 from rankshot.gallery.rejection import Rejection
 
-from .together import Together, Vector
-from .workspace import Example, Refused, Workspace
+from .together import Together
+from .workspace import Example, Refused, Vector, Workspace
 
 FITTED = 4000  # examples in all the classifiers that are fitted to leave each one out; more: by class means
 NOTHING = "nothing is taught yet: give an example of a class first"

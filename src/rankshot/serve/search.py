@@ -27,7 +27,7 @@ from rankshot.terminal import printable
 
 from . import answers
 from .together import Together
-from .uploads import PICTURES, Upload, uploads_in
+from .uploads import PICTURES, Upload, seen_by, uploads_in
 from .workspace import Refused, Unknown
 
 MOST_HITS, MOST_PAIRS, LONGEST_FILTER = 200, 500, 10_000
@@ -74,11 +74,10 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
         uploads, wanted = await uploads_in(request), filter_in(where)
 
         def act() -> answers.Hits:
-            seen = together([upload.content for upload in uploads])
-            for upload, vector in zip(uploads, seen, strict=True):
-                if isinstance(vector, Undecodable):
-                    raise Refused(f"{upload.name}: {vector}")
-            return hits_of(gallery.search(np.stack(seen), k, wanted), ids)  # type: ignore[arg-type]
+            good, failures = seen_by(together, uploads)
+            if failures:  # what is like all of them, nobody can say then
+                raise Refused(f"{failures[0].name}: {failures[0].why}")
+            return hits_of(gallery.search(np.stack([vector for _, vector in good]), k, wanted), ids)
 
         return await together.in_turn(act)
 
@@ -176,11 +175,7 @@ def added(
     gallery: Gallery, together: Together, folder: Path, uploads: list[Upload], notes: dict[str, Any], ids: Ids
 ) -> answers.AddedPictures:
     """Files first, then the gallery: what it names is there."""
-    seen = list(zip(uploads, together([upload.content for upload in uploads]), strict=True))
-    good = [(upload, vector) for upload, vector in seen if not isinstance(vector, Undecodable)]
-    failures = [answers.Failure(name=upload.name, why=str(why)) for upload, why in seen if isinstance(why, Undecodable)]
-    if not good:
-        raise Refused(f"{failures[0].name}: {failures[0].why}")
+    good, failures = seen_by(together, uploads)
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder.absolute() / secrets.token_hex(12) for _ in good]
     try:

@@ -25,11 +25,12 @@ from rankshot.gallery.embedder import Embedder
 from rankshot.gallery.gallery import Gallery
 from rankshot.limits import whole
 
-from .api import application, take_in
+from .api import application
 from .guard import LOCAL, Guard, Limits
 from .page_files import add_page
-from .together import Together, Vector
-from .workspace import Refused, Workspace
+from .taking_along import take_in
+from .together import Together
+from .workspace import Refused, Vector, Workspace
 
 TOKEN = re.compile("[A-Za-z0-9._~-]{16,200}")  # which cookies and addresses take as they are
 MOST_CONNECTIONS = 512

@@ -17,11 +17,10 @@ from rankshot.data.decoding import Undecodable
 from rankshot.gallery.embedder import Embedder
 from rankshot.gallery.pictures import pixels_of
 
-from .workspace import Refused
+from .workspace import Refused, Vector
 
 MOST_AT_ONCE, DECODING = 256, 4  # pictures that are embedded; that are decoded, which takes memory
 THREADS = 64
-Vector = NDArray[np.float32]
 T = TypeVar("T")
 
 

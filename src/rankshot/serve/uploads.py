@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
-from .workspace import Refused
+from rankshot.data.decoding import Undecodable
+from rankshot.terminal import printable
 
-MOST_PICTURES, MOST_PICTURE_BYTES, LONGEST_NAME = 256, 32 * 2**20, 100  # in a request; of each
+from . import answers
+from .together import Together
+from .workspace import LONGEST_NAME, Refused, Vector
+
+MOST_PICTURES, MOST_PICTURE_BYTES = 256, 32 * 2**20  # in a request; of each
 PICTURES: dict[str, Any] = {  # as OpenAPI has it
     "requestBody": {
         "required": True,
@@ -47,6 +53,16 @@ async def uploads_in(request: Request) -> list[Upload]:
         return [Upload(_name(file, number), await file.read()) for number, file in enumerate(files, 1)]
 
 
+def seen_by(together: Together, uploads: Sequence[Upload]) -> tuple[list[tuple[Upload, Vector]], list[answers.Failure]]:
+    """Those that can be read with their embeddings, and the others; where none can, that is an error."""
+    seen = list(zip(uploads, together([upload.content for upload in uploads]), strict=True))
+    good = [(upload, vector) for upload, vector in seen if not isinstance(vector, Undecodable)]
+    failures = [answers.Failure(name=upload.name, why=str(why)) for upload, why in seen if isinstance(why, Undecodable)]
+    if not good:
+        raise Refused(f"{failures[0].name}: {failures[0].why}")
+    return good, failures
+
+
 def _name(file: UploadFile, number: int) -> str:
     name = PurePosixPath((file.filename or "").replace("\\", "/")).name
-    return "".join(each for each in name if each.isprintable())[:LONGEST_NAME] or f"picture {number}"
+    return printable(name)[:LONGEST_NAME] or f"picture {number}"

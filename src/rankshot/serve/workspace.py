@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.files import check_own, locked
+from rankshot.files import locked
+from rankshot.gallery.database import BESIDE, JOURNAL, check_files
+from rankshot.terminal import printable
 
 DATABASE = "workspace.sqlite"
 MARK, FORMAT = 0x524B5753, 1  # "RKWS": whose database it is
@@ -34,6 +36,8 @@ TABLES = (
     "picture BLOB NOT NULL, vector BLOB NOT NULL, added INTEGER NOT NULL, removed INTEGER)",
     "CREATE INDEX examples_of ON examples (class) WHERE removed IS NULL",
 )
+STRAY = "SELECT 1 FROM examples WHERE removed IS NULL AND class NOT IN (SELECT id FROM classes WHERE removed IS NULL)"
+WIDTHS = "SELECT DISTINCT length(vector) FROM examples"
 Vector = NDArray[np.float32]
 
 
@@ -101,28 +105,26 @@ class Workspace:
 
     def _opened(self) -> sqlite3.Connection:
         path = self.folder / DATABASE
-        for beside in ("", "-wal", "-shm"):
-            if os.path.lexists(name := path.with_name(DATABASE + beside)):
-                check_own(name)
-        if os.path.lexists(path.with_name(DATABASE + "-journal")):  # it could name any file to be deleted
-            raise Refused(f"{path}-journal lies beside the workspace, where rankshot never leaves one")
+        if any(os.path.lexists(path.with_name(DATABASE + suffix)) for suffix in ("", *BESIDE, JOURNAL)):
+            check_files(path)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA trusted_schema = OFF")
             if connection.execute("PRAGMA application_id").fetchone() == (0,):
-                connection.execute("BEGIN IMMEDIATE")
-                for statement in TABLES:
-                    connection.execute(statement)
-                connection.execute("INSERT INTO about VALUES (1, ?, 0)", (self.network,))
-                connection.execute(f"PRAGMA application_id = {MARK}")
-                connection.execute(f"PRAGMA user_version = {FORMAT}")
-                connection.execute("COMMIT")
+                with _transaction(connection):
+                    for statement in TABLES:
+                        connection.execute(statement)
+                    connection.execute("INSERT INTO about VALUES (1, ?, 0)", (self.network,))
+                    connection.execute(f"PRAGMA application_id = {MARK}")
+                    connection.execute(f"PRAGMA user_version = {FORMAT}")
             found = [row[0] for row in connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
             marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
             if sorted(found) != sorted(TABLES) or marks != [MARK, FORMAT]:
                 raise Refused(f"{path} is no workspace of this version of rankshot")
+            if connection.execute(STRAY).fetchone() or len(connection.execute(WIDTHS).fetchall()) > 1:
+                raise Refused(f"{path} is damaged: its examples do not belong together")
         except sqlite3.DatabaseError as error:
             connection.close()
             raise Refused(f"{path} is no workspace, or damaged: {error}") from None
@@ -137,8 +139,7 @@ class Workspace:
         numbers = [
             number for (number,) in self._connection.execute("SELECT number FROM examples ORDER BY number").fetchall()
         ]
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with _transaction(self._connection):
             for start in range(0, len(numbers), AT_ONCE):
                 some = numbers[start : start + AT_ONCE]
                 asked = "SELECT picture FROM examples WHERE number = ?"
@@ -148,10 +149,6 @@ class Workspace:
                 for number, vector in zip(some, embed(pictures), strict=True):
                     self._connection.execute("UPDATE examples SET vector = ? WHERE number = ?", (_stored(vector), number))
             self._connection.execute("UPDATE about SET network = ?, revision = revision + 1", (network,))
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
 
     def close(self) -> None:
         with self._turn:
@@ -166,18 +163,12 @@ class Workspace:
     @contextmanager
     def _writing(self, what: str, class_id: str | None = None, before: str | None = None) -> Iterator[int]:
         """A change, by its number: all of it counts, and is on the disk, when the block ends well."""
-        with self._turn:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                asked = "INSERT INTO changes (what, class, before) VALUES (?, ?, ?) RETURNING number"
-                (number,) = self._connection.execute(asked, (what, class_id, before)).fetchone()
-                yield number
-                self._forget()
-                self._connection.execute("UPDATE about SET revision = revision + 1")
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
+        with self._turn, _transaction(self._connection):
+            asked = "INSERT INTO changes (what, class, before) VALUES (?, ?, ?) RETURNING number"
+            (number,) = self._connection.execute(asked, (what, class_id, before)).fetchone()
+            yield number
+            self._forget()
+            self._connection.execute("UPDATE about SET revision = revision + 1")
 
     def _forget(self) -> None:
         """All changes but the last ones can no longer be undone: what they took away goes."""
@@ -299,8 +290,7 @@ class Workspace:
                 raise Refused(f"there may be {MOST_CLASSES} classes and {MOST_EXAMPLES} examples in all")
             asked = "INSERT INTO examples (id, class, name, picture, vector, added) VALUES (?, ?, ?, ?, ?, ?)"
             for label, name, vector in zip(labels, names, vectors, strict=True):
-                shown = "".join(each for each in name if each.isprintable())[-LONGEST_NAME:]
-                row = (secrets.token_hex(8), known[label], shown, b"", _stored(vector), change)
+                row = (secrets.token_hex(8), known[label], printable(name)[-LONGEST_NAME:], b"", _stored(vector), change)
                 self._connection.execute(asked, row)
 
     def remove_example(self, example_id: str) -> None:
@@ -320,8 +310,7 @@ class Workspace:
             if last is None:
                 raise Unknown("there is nothing to undo")
             number, what, class_id, before = last
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+            with _transaction(self._connection):
                 for table in ("examples", "classes"):
                     self._connection.execute(f"DELETE FROM {table} WHERE added = ?", (number,))
                     self._connection.execute(f"UPDATE {table} SET removed = NULL WHERE removed = ?", (number,))
@@ -329,10 +318,6 @@ class Workspace:
                     self._connection.execute("UPDATE classes SET name = ? WHERE id = ?", (before, class_id))
                 self._connection.execute("DELETE FROM changes WHERE number = ?", (number,))
                 self._connection.execute("UPDATE about SET revision = revision + 1")
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
         return str(what)
 
     def last_change(self) -> str | None:
@@ -353,6 +338,18 @@ class Workspace:
             raise Refused(f"a class needs a name of 1 to {LONGEST_NAME} characters that can be printed")
         if self._connection.execute("SELECT 1 FROM classes WHERE name = ? AND removed IS NULL", (name,)).fetchone():
             raise Conflict(f"there is a class {name!r} already")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of the block counts and is on the disk when it ends well, or none of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
 
 
 def _stored(vector: NDArray[np.floating[Any]]) -> bytes:

@@ -8,7 +8,6 @@ every image that the network sees once: on two CPU cores that takes minutes, not
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import tempfile
 import time
@@ -24,7 +23,6 @@ from torch import Tensor, nn
 from rankshot.data import ImageSet, load, prepared
 from rankshot.fewshot import Classification, evaluate_embeddings, summary
 from rankshot.fewshot.evaluation import embed_all
-from rankshot.files import write_whole
 from rankshot.gallery import Embedder
 from rankshot.hardware import circumstances
 from rankshot.methods import Context, LossMethod, Method
@@ -39,6 +37,7 @@ from rankshot.vectors import unit_vectors
 
 from .contenders import METHODS, FromPML, check_installed
 from .head_alone import learn
+from .records import write_record
 
 FOLDER = Path("fine_tuning")  # of the json files, below results/
 NETWORK = "efficientnet-lite0"
@@ -210,11 +209,6 @@ def run(job: Job, results: Path) -> str | None:
     contender = asdict(METHODS[job.method][job.setting])
     write_record(path, {**circumstances(job.seed), "job": asdict(job), "contender": contender, **how, "results": found})
     return f"{job.path}: {how['seconds']:.0f} s, Recall@1 {found['recall_at_1']:.2f}, MAP@R {found['map_at_r']:.2f}"
-
-
-def write_record(path: Path, record: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(record, indent=1) + "\n")
 
 
 def records(results: Path, task: str, part: str, kind: str, method: str) -> list[dict[str, Any]]:

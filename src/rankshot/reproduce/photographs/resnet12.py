@@ -9,7 +9,6 @@ classes.
 from __future__ import annotations
 
 import copy
-import json
 import math
 import time
 from collections.abc import Callable
@@ -23,7 +22,6 @@ from torch import Tensor, nn
 from rankshot import data, fewshot
 from rankshot.data.augmentation import jitter
 from rankshot.fewshot.evaluation import embed_all
-from rankshot.files import write_whole
 from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss
 from rankshot.models.mirrored import Mirrored
@@ -32,6 +30,8 @@ from rankshot.randomness import generator_for
 from rankshot.reproduce.halve import halved
 from rankshot.tensors import read_tensors, write_tensors
 from rankshot.terminal import say
+
+from .records import write_record
 
 FOLDER = Path("trials", "deep")  # of the json files, below results/
 DATA, EPISODES = "mini-imagenet", 2000
@@ -255,6 +255,4 @@ def perform(name: str, runs: Path, results: Path, seed: int = 0) -> None:
     record = {**circumstances(seed), "trial": asdict(trial), "start": trial.after or None, **how}
     for split in ("val", "test"):
         record[split] = measured(network, split, EPISODES)
-    path = record_of(name, results, seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(record, indent=1) + "\n")
+    write_record(record_of(name, results, seed), record)

@@ -7,7 +7,6 @@ classes. Beside them stand the network without a head, and its embeddings less t
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -19,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from rankshot import data, fewshot
-from rankshot.files import write_whole
 from rankshot.hardware import circumstances
 from rankshot.losses import RankingLoss, SmoothAPLoss, SupConLoss
 from rankshot.methods import Context, LossMethod
@@ -32,6 +30,7 @@ from rankshot.terminal import say
 from rankshot.vectors import unit_vectors
 
 from .head_alone import learn
+from .records import write_record
 from .resnet12 import DATA, DEVICE, cropped, weights_of
 
 FOLDER = Path("trials", "deep-heads")  # of the json files, below results/, in a folder for each network
@@ -157,8 +156,7 @@ def tried(network: str, views: Mapping[str, Tensor], labels: Mapping[str, Tensor
             with torch.no_grad():
                 found = measured(head(views[split][:, 0]), labels[split], episodes)
             record = {**circumstances(0), "weights": network, "trial": asdict(trial), **how, "episodes": episodes}
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, json.dumps({**record, "results": found}, indent=1) + "\n")
+            write_record(path, {**record, "results": found})
             say(f"{network} {trial.name}, {split} classes: retrieval {100 * retrieved({'results': found}):.2f}")
 
 
