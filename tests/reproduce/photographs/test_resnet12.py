@@ -1,7 +1,7 @@
 """ResNet-12 on a few small pictures: it learns, goes on from another's network, and heads learn on what it embeds."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 
 from rankshot import data
-from rankshot.reproduce.photographs import resnet12, resnet12_heads, tables
+from rankshot.gallery import Embedder
+from rankshot.reproduce.photographs import resnet12, resnet12_heads, resnet12_model, tables
 from rankshot.reproduce.photographs.resnet12 import Batches, Trial, cropped, rate_at
 from rankshot.reproduce.photographs.stages import stages
 
@@ -63,6 +64,13 @@ def test_from_nothing_on_with_ranking_and_a_head(mini_imagenet, tmp_path, monkey
     assert f"| `base-0` | scale | map-dlm, rate 0.01, {best.updates} updates |" in page
     (stage,) = [each for each in stages(results, runs, {}, 1) if each.name == "resnet12-heads/base"]
     assert stage.done() == (4 + 3, 4 + 3)
+    resnet12_model.perform(["base", "on"], runs, results)
+    made = json.loads(resnet12_model.record_of(results).read_text())
+    assert (made["weights"], made["trial"]) == ("base", asdict(best))
+    assert set(made["results"]["prototype"]) == {"1-shot 5-way", "5-shot 5-way", "retrieval 20-way"}
+    model = Embedder(str(runs / resnet12_model.NAME))
+    assert model.dimensions == 640
+    assert (runs / resnet12_model.NAME / "one_shot.json").is_file()
     with pytest.raises(FileNotFoundError, match="heads learn from what on embeds, and there is no"):
         resnet12_heads.perform("on", runs, results)
 

@@ -86,8 +86,8 @@ TRIALS = {
 }
 
 
-def _after_base(**settings: Any) -> Trial:
-    return Trial(4000, "base", learning_rate=0.05, **settings)
+def _after_base(updates: int = 4000, **settings: Any) -> Trial:
+    return Trial(updates, "base", learning_rate=0.05, **settings)
 
 
 TRIALS |= {
@@ -97,8 +97,8 @@ TRIALS |= {
     "on-images-ssvm": _after_base(rank="images", framework="ssvm"),
     "on-classes": _after_base(rank="classes"),
     "on-classes-embedding": _after_base(rank="classes", projection=0, weight=0.1),
-    "on-distil": _after_base(distil=1.0),
-    "on-distil-images": _after_base(distil=1.0, rank="images"),
+    "on-distil": _after_base(3000, distil=1.0),
+    "on-distil-images": _after_base(3000, distil=1.0, rank="images"),
 }
 
 

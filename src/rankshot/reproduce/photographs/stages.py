@@ -11,10 +11,10 @@ from pathlib import Path
 from rankshot.data import prepared
 from rankshot.terminal import counting, say
 
-from . import fine_tuning, resnet12, resnet12_heads
+from . import fine_tuning, resnet12, resnet12_heads, resnet12_model
 from .contenders import METHODS
 
-HEADED = ("base", "on", "on-images")  # networks that heads are tried on
+HEADED = ("base", "on-distil", "on-distil-images")  # networks that heads are tried on
 PARTS = ("network", "head")
 
 
@@ -74,6 +74,9 @@ def stages(results: Path, runs: Path, folders: Mapping[str, Path | None], jobs: 
         act = partial(resnet12_heads.perform, name, runs, results)
         there = partial(_there_of_heads, results, name)
         found.append(Stage(f"resnet12-heads/{name}", there, partial(_on_mini_imagenet, act)))
+    act = partial(resnet12_model.perform, HEADED, runs, results)
+    paths = [resnet12_model.record_of(results)]
+    found.append(Stage(resnet12_model.NAME, partial(_there, paths), partial(_on_mini_imagenet, act)))
     for task, folder in folders.items():
         for part in PARTS:
             act = partial(fine_tuning.perform, task, folder, part, results, jobs=jobs)  # type: ignore[arg-type]
