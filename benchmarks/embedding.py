@@ -1,4 +1,4 @@
-"""From pictures to vectors, beside the bare network: `python -m benchmarks.embedding`, into results/benchmarks.
+"""From pictures to vectors, beside the bare network: `python -m benchmarks.embedding [MODEL …]`, into results/benchmarks.
 
 The bare network gets batches of floats that lie where it computes, of the size that suits it best. `Embedder` gets decoded
 pictures, bytes of the network's own size, and gives unit vectors on the CPU. From JPEG files, decoding comes before that,
@@ -8,6 +8,7 @@ and its own rate stands beside it. All in turns, so that a noisy machine is nois
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,8 @@ def _bare(network: nn.Module, images: Tensor, batch: int) -> Any:
 
 def main() -> None:
     results: dict[str, Any] = {**circumstances(SEED), "images": IMAGES, "networks": {}}
-    for name in (COMES_ALONG, *filter(is_installed, PRETRAINED)):
-        results["networks"][name] = measured(name)
+    for name in sys.argv[1:] or (COMES_ALONG, *filter(is_installed, PRETRAINED)):
+        results["networks"][Path(name).name] = measured(name)
     kind = "cuda" if torch.cuda.is_available() else "cpu"
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"embedding-{kind}.json").write_text(json.dumps(results, indent=1) + "\n")
