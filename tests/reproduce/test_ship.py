@@ -10,7 +10,7 @@ from small import small
 from rankshot.models import from_pretrained
 from rankshot.report import measure, protocol_for, record
 from rankshot.reproduce.calibrate import calibrate
-from rankshot.reproduce.ship import ship
+from rankshot.reproduce.ship import ship, speed_of
 from rankshot.tensors import write_tensors
 from rankshot.training import train
 
@@ -54,3 +54,15 @@ def test_what_is_not_shipped(run, tmp_path):
     with pytest.raises(ValueError, match=r"bytes: at most 26,000,000 are shipped; python -m rankshot\.reproduce\.halve"):
         ship(copy, "mine", tmp_path)
     assert not (tmp_path / "mine").exists()
+
+
+def test_the_card_tells_the_speed_that_was_measured(tmp_path):
+    measured = {
+        "networks": {"mine": {"images_a_second": {"pictures": 41.6}}},
+        "threads": 2,
+        "processor": "Z80",
+        "date": "today",
+    }
+    (tmp_path / "speed.json").write_text(json.dumps(measured))
+    assert speed_of("mine", tmp_path / "speed.json") == "2 cores of a CPU (Z80) embed 42 decoded pictures a second (today)."
+    assert speed_of("another", tmp_path / "speed.json") == speed_of("mine", tmp_path / "none.json") == ""

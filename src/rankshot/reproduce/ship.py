@@ -1,4 +1,7 @@
-"""`python -m rankshot.reproduce.ship RUN NAME`, for maintainers: the network of a run into the package, with its card."""
+"""`python -m rankshot.reproduce.ship RUN NAME`, for maintainers: the network of a run into the package, with its card.
+
+To be done where results/ lies: the card tells the speed that `python -m benchmarks.embedding RUN` has found.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from rankshot.training.card import write_card
 
 MOST_BYTES = 26_000_000
 FILES = (CLASSES, EVALUATION, ONE_SHOT)
+SPEED = Path("results", "benchmarks", "embedding-cpu.json")
 
 
 def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
@@ -35,8 +39,18 @@ def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
     if (folder / name).exists():  # an earlier network of this name
         shutil.rmtree(folder / name)
     shipped = copy_pretrained(run, folder / name, (*FILES, CLASS_MEANS))
-    write_card(shipped, name)
+    write_card(shipped, name, speed_of(name))
     return shipped
+
+
+def speed_of(name: str, measured: Path = SPEED) -> str:
+    """A sentence on how fast it is on a CPU, where that was measured."""
+    found = read_json(measured) if measured.is_file() else {"networks": {}}
+    if name not in found["networks"]:
+        return ""
+    rate = found["networks"][name]["images_a_second"]["pictures"]
+    cores = f"{found['threads']} cores of a CPU ({found['processor']})"
+    return f"{cores} embed {rate:.0f} decoded pictures a second ({found['date']})."
 
 
 if __name__ == "__main__":

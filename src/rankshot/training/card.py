@@ -39,7 +39,7 @@ model = rankshot.from_pretrained("{place}")
 {use}
 ```
 
-{images}
+{images}{more}
 
 {measured}
 ## Training data
@@ -91,8 +91,8 @@ class Evaluation(TypedDict, total=False):
     tasks: Required[dict[str, Score]]
 
 
-def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
-    """README.md, from what else lies in the folder; `place` is what to load it by."""
+def write_card(folder: Path, place: str = "path/to/this/folder", more: str = "") -> None:
+    """README.md, from what else lies in the folder; `place` is what to load it by, `more` a paragraph about it."""
     config, network = TrainConfig.from_json(folder / CONFIG), described_in(folder)
     notes = read_notes(folder / WEIGHTS)
     measured = ""
@@ -119,6 +119,7 @@ def write_card(folder: Path, place: str = "path/to/this/folder") -> None:
         version=notes.get("rankshot", __version__),
         which="the best by validation so far" if config.validation.every else "the last",
         measured=measured,
+        more=f"\n\n{more}" if more else "",
         images=INPUTS.get(config.data.name, "Images as those that it was trained on: colours, size and background count."),
         terms=terms_of(config),
         settings="\n".join(f"- {name}: {json.dumps(value)}" for name, value in shown.items()),
