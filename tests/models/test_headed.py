@@ -5,8 +5,10 @@ import torch
 from small import small
 
 from rankshot import Embedder
+from rankshot.data import load
+from rankshot.fewshot.evaluation import embed_all
 from rankshot.models import from_pretrained, save_pretrained
-from rankshot.models.headed import headed_in
+from rankshot.models.headed import SHRINKAGE, head_for, headed_in
 from rankshot.models.network import build, trunk_of
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
@@ -83,3 +85,59 @@ def test_a_head_of_another_kind_begins_anew(other, tmp_path, drawn):
     config = small(init=str(tmp_path / "first"), head=other, updates=1, validate_every=0, learning_rate=1e-30, root=drawn)
     train(config, tmp_path / "second")
     assert from_pretrained(tmp_path / "second").description["head"] == other
+
+
+def test_whitening_by_its_definition():
+    """Slowly: the covariance within classes, shrunk, times the square of the map is a multiple of the identity."""
+    random = torch.Generator().manual_seed(0)
+    labels = torch.arange(7).repeat_interleave(30)[torch.randperm(210, generator=random)]
+    stretched = torch.randn(210, 6, generator=random) * torch.tensor([5.0, 3.0, 1.0, 1.0, 0.5, 0.1])
+    embeddings = 3 + torch.randn(7, 6, generator=random)[labels] + stretched
+    head = head_for(6, "whitened")
+    assert torch.equal(head(embeddings), head_for(6, "linear")(embeddings))  # before it is fitted
+    assert not head.is_fitted
+    head.fit(embeddings, labels)
+    assert head.is_fitted
+    vectors = torch.nn.functional.normalize(embeddings).double()
+    within = torch.zeros(6, 6, dtype=torch.float64)
+    for name in range(7):
+        of_class = vectors[labels == name]
+        for vector in of_class:
+            within += torch.outer(vector - of_class.mean(0), vector - of_class.mean(0)) / 210
+    within += SHRINKAGE * within.trace() / 6 * torch.eye(6)
+    weight = head.weight.detach().double()
+    whitened = weight @ within @ weight.T
+    torch.testing.assert_close(whitened, whitened[0, 0] * torch.eye(6, dtype=torch.float64), atol=1e-6, rtol=0)
+    torch.testing.assert_close(head.offset.double(), vectors.mean(0), atol=1e-7, rtol=0, check_dtype=False)
+
+
+def test_whitening_one_image_a_class_moves_the_origin_alone():
+    head = head_for(3, "whitened")
+    head.fit(torch.rand(4, 3), torch.arange(4))
+    assert torch.equal(head.weight, torch.eye(3))
+    assert head.offset.any()
+
+
+def test_a_whitened_head_begins_fitted_and_goes_on_as_it_was(tmp_path, drawn):
+    """One that learns nothing more is what whitening makes of it; stopped and resumed, a run ends with the same weights."""
+    config = small(updates=4, validate_every=0, head="whitened", frozen=("all",), root=drawn)
+    with pytest.raises(ValueError, match=r"a whitened head is fitted to .*: add --frozen all"):
+        train(config.changed(frozen=()), tmp_path / "none")
+    train(config.changed(updates=1, learning_rate=1e-30), tmp_path / "still")
+    still = headed_in(from_pretrained(tmp_path / "still"))
+    assert still.head.is_fitted
+    images = load(config.data.name, "train", drawn)
+    again = head_for(still.dimensions, "whitened")
+    again.fit(embed_all(still.network, images), torch.from_numpy(images.labels))
+    torch.testing.assert_close(still.head.weight, again.weight, atol=1e-4, rtol=1e-4)
+    train(config, tmp_path / "whole")
+    train(config.changed(updates=2, schedule="constant"), tmp_path / "halves")
+    train(config.changed(schedule="constant"), tmp_path / "at-once")
+    train(config.changed(schedule="constant"), tmp_path / "halves", resume=True)
+    first, second = (read_tensors(tmp_path / name / "model.safetensors") for name in ("at-once", "halves"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    further = config_for(init=str(tmp_path / "whole"), updates=1, validate_every=0, learning_rate=1e-30, root=str(drawn))
+    assert (further.network.head, further.network.frozen) == ("whitened", ())  # its head is fitted: all may learn now
+    train(further, tmp_path / "further")
+    weights = [headed_in(from_pretrained(tmp_path / name)).head.weight for name in ("whole", "further")]
+    torch.testing.assert_close(*weights)

@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from rankshot.schema import Between
 
-Head = Annotated[int, Between(1, 2**14)] | Literal["scale", "linear"]
-"""So many dimensions, by a new linear layer; or all that there are, moved and scaled ("scale") or mapped ("linear")."""
+Head = Annotated[int, Between(1, 2**14)] | Literal["scale", "linear", "whitened"]
+"""So many dimensions, by a new linear layer; or all that there are, moved and scaled ("scale") or mapped ("linear", and
+"whitened", which does not start as the identity)."""
+SHRINKAGE = 3.0  # of the covariance within classes towards a multiple of the identity
 
 
 class Headed(nn.Module):
@@ -70,6 +72,30 @@ class FromIdentity(nn.Module):
         return nn.functional.linear(unit(embeddings) - self.offset, self.weight)
 
 
+class Whitened(FromIdentity):
+    """The same, but before it learns it is fitted to classes: directions in which images of one class differ count less.
+
+    As linear discriminant analysis has it: the inverse square root of the covariance within classes.
+    """
+
+    @property
+    def is_fitted(self) -> bool:
+        return not torch.equal(self.weight, torch.eye(len(self.weight), device=self.weight.device))
+
+    @torch.no_grad()
+    def fit(self, embeddings: Tensor, labels: Tensor) -> None:
+        """By embeddings (n, D) of classes (n,), in place."""
+        vectors = unit(embeddings).double()
+        _, classes, sizes = labels.unique(return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
+        sums = vectors.new_zeros(len(sizes), vectors.shape[1]).index_add_(0, classes, vectors)
+        apart = vectors - (sums / sizes[:, None])[classes]
+        spread, directions = torch.linalg.eigh(apart.T @ apart / len(vectors))
+        self.offset.copy_(vectors.mean(0))
+        if spread.mean() > 0:  # some class has two images
+            factors = (spread.clamp(min=0) + SHRINKAGE * spread.mean()).rsqrt()
+            self.weight.copy_((directions * (factors / factors.mean())) @ directions.T)
+
+
 def unit(embeddings: Tensor) -> Tensor:
     """Of length 1, as ONNX can have it too."""
     return nn.functional.normalize(embeddings, dim=-1)
@@ -81,6 +107,8 @@ def head_for(dimensions: int, head: Head) -> nn.Module:
         return Scale(dimensions)
     if head == "linear":
         return FromIdentity(dimensions)
+    if head == "whitened":
+        return Whitened(dimensions)
     return nn.Linear(dimensions, head, bias=False)  # cosines know no origin but zero
 
 

@@ -93,7 +93,8 @@ class NetworkConfig:
     """Embed an image as the mean of itself and its mirror image, which wants augment flip; the paper does not."""
     head: Head | None = None
     """Learn a layer on top of the network. A number: a new linear layer, which gives embeddings of so many dimensions.
-    scale: an offset and a factor for every dimension. linear: a linear layer that starts as the identity. None: none."""
+    scale: an offset and a factor for every dimension. linear: a linear layer that starts as the identity. whitened: one
+    that starts by whitening what images of one class differ in, for --frozen all. None: none."""
     frozen: tuple[str, ...] = ()
     """Layers of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4.
     all: every layer but the head."""

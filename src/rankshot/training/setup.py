@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import random_numbers
-from rankshot.gathering import part_of, world_size
+from rankshot.gathering import copy_from_first_, part_of, world_size
 from rankshot.methods import LossMethod, Method
 from rankshot.methods.method import Sampler, not_in_parts
-from rankshot.models.headed import Headed
+from rankshot.models.headed import Headed, Whitened, headed_in
 from rankshot.models.mirrored import Mirrored
 from rankshot.models.network import NETWORKS
 from rankshot.processes import check_gpus
@@ -77,8 +77,11 @@ class Setup:
         if self.frozen is None:
             return self.model, Pictures(self.pixels, augment)
         pixels, seed = self.images.train.pixels(), self.config.run.seed
-        views = embedded_once(self.frozen.network, pixels, self.labels, augment, seed, self.method.precision, tell)
-        return self.frozen.head, views
+        once = embedded_once(self.frozen.network, pixels, self.labels, augment, seed, self.method.precision, tell)
+        if isinstance(self.frozen.head, Whitened) and not self.frozen.head.is_fitted:
+            self.frozen.head.fit(once.views.flatten(0, 1), self.labels.repeat_interleave(once.views.shape[1]))
+            copy_from_first_([*self.frozen.head.state_dict().values()])
+        return self.frozen.head, once
 
     def close(self) -> None:
         """Let go of what a run has made around the objects that it was given."""
@@ -111,6 +114,8 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     freeze(model, config.network.frozen)
     method.compiled = torch.compile(lambda images: model(images)) if config.run.compiled else None
     frozen = _head_that_learns_alone(config, model, method, len(images.train))
+    if frozen is None and not resumes:
+        _check_can_be_fitted(model)
     lie_on = where_images_lie(config, device, images)
     labels = torch.from_numpy(images.train.labels)
     sampler = _sampler(method, labels, config)  # which draws on the CPU, wherever the images are
@@ -146,6 +151,14 @@ def _head_that_learns_alone(config: TrainConfig, model: nn.Module, method: Metho
     if type(method) is not LossMethod or config.run.compiled:
         return None
     return headed if can_be_embedded_once(images, headed.dimensions, config.data.augment) else None
+
+
+def _check_can_be_fitted(model: nn.Module) -> None:
+    """A head that is fitted to embeddings wants them all before the first update."""
+    headed = headed_in(model)
+    if headed is not None and isinstance(headed.head, Whitened) and not headed.head.is_fitted:
+        why = "is fitted to what a network that does not change makes of all images, for a loss on embeddings"
+        raise ValueError(f"a whitened head {why}: add --frozen all, and leave out --compile")
 
 
 def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.device) -> None:

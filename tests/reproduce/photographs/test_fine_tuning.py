@@ -53,11 +53,26 @@ def test_every_method_has_as_many_trials_and_its_best_is_tested(tmp_path):
     tests = fine_tuning.tests_of("cub", "renamed", "head", tmp_path)
     assert [(job.seed, job.method) for job in tests] == [(s, m) for s in (0, 1, 2) for m in ("map-dlm", "supcon")]
     assert {(job.setting, job.rate) for job in tests} == {(0, 0.0001)}
-    assert all(job.data == "renamed" and job.is_frozen and not job.is_trial for job in tests)
+    assert all(job.data == "renamed" and job.part == "head" and not job.is_trial for job in tests)
 
 
-@pytest.mark.parametrize("method", ["map-dlm", "prototypical", "proxy-anchor"])
-def test_a_head_learns_what_the_network_does_not_see(method, tmp_path, monkeypatch):
+def test_few_shot_tasks_are_chosen_by_few_shot_figures(tmp_path):
+    trials = [job for job in trials_of("grocery", "some", "whitened") if job.method == "triplet"]
+    for number, job in enumerate(trials):
+        record(tmp_path, job, -number)
+        path = tmp_path / fine_tuning.FOLDER / job.path
+        written = json.loads(path.read_text())
+        written["results"]["prototype"] = {"1-shot 10-way": {"mean": -number}, "5-shot 10-way": {"mean": number}}
+        path.write_text(json.dumps(written))
+    tests = fine_tuning.tests_of("grocery", "some", "whitened", tmp_path)
+    assert {(job.setting, job.rate) for job in tests} == {(trials[-1].setting, trials[-1].rate)}
+    assert tests[0].path.parts[:3] == ("grocery", "whitened", "test")
+
+
+@pytest.mark.parametrize(
+    ("part", "method"), [("head", "map-dlm"), ("head", "prototypical"), ("head", "proxy-anchor"), ("whitened", "map-dlm")]
+)
+def test_a_head_learns_what_the_network_does_not_see(part, method, tmp_path, monkeypatch):
     """Views whose first dimensions hide the class behind much larger noise: unseen classes are ranked better afterwards."""
     random = np.random.default_rng(0)
 
@@ -75,7 +90,7 @@ def test_a_head_learns_what_the_network_does_not_see(method, tmp_path, monkeypat
     monkeypatch.setattr(fine_tuning, "DIMENSIONS", 40)
     monkeypatch.setitem(fine_tuning.TASKS, "cub", fine_tuning.Task(128, 120))
     before = ranked(unit_vectors(seen("", "test")[1][:, 0]), torch.from_numpy(Images.labels))
-    job = Job("cub", "none", method, 0, 0.01, 0, is_trial=False, is_frozen=True)
+    job = Job("cub", "none", method, 0, 0.01, 0, is_trial=False, part=part)
     assert "Recall@1" in str(run(job, tmp_path))
     found = json.loads((tmp_path / fine_tuning.FOLDER / job.path).read_text())
     assert found["results"]["map_at_r"] > 1.5 * before["map_at_r"]

@@ -15,7 +15,6 @@ from . import fine_tuning, resnet12, resnet12_heads, resnet12_model
 from .contenders import METHODS
 
 HEADED = ("base", "on-distil", "on-distil-images")  # networks that heads are tried on
-PARTS = ("network", "head")
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def stages(results: Path, runs: Path, folders: Mapping[str, Path | None], jobs: 
     paths = [resnet12_model.record_of(results)]
     found.append(Stage(resnet12_model.NAME, partial(_there, paths), partial(_on_mini_imagenet, act)))
     for task, folder in folders.items():
-        for part in PARTS:
+        for part in fine_tuning.PARTS:
             act = partial(fine_tuning.perform, task, folder, part, results, jobs=jobs)  # type: ignore[arg-type]
             found.append(Stage(f"{task}/{part}", partial(_there_of, results, task, part), act, None if folder else task))
     return found

@@ -19,7 +19,11 @@ from .resnet12_heads import RULES, retrieved
 
 RANKED = {"": "", "nothing": "", "upright": "classes", "classes": "classes", "turned": "turned classes", "images": "images"}
 RULE_NAMES = {"prototype": "class mean", "logistic": "logistic"}
-PARTS = {"network": "the whole network", "head": "a linear head, the network frozen"}
+PARTS = {
+    "network": "the whole network",
+    "head": "a linear head, the network frozen",
+    "whitened": "a whitened head, the network frozen",
+}
 
 
 def deep_trials(results: Path) -> str:
