@@ -1,4 +1,4 @@
-"""None of these, on classes never seen: `python -m benchmarks.rejection [ROOT]`, into results/benchmarks/rejection.json.
+"""None of these, on classes never seen: `python -m benchmarks.rejection [MODEL …]`, into results/benchmarks/rejection.
 
 Episodes of 20 test classes, one of which has no example: how many of its images are caught, at what price. Thresholds are
 found as `FewShotClassifier` finds them, from five examples a class, or with one from what comes with the weights; classes
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from rankshot import data
 from rankshot.data import ImageSet
@@ -27,35 +29,40 @@ from rankshot.hardware import circumstances
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.shipped import folder_of
 from rankshot.reproduce.calibrate import other_test_classes
+from rankshot.reproduce.photographs.records import write_record
 from rankshot.training import TrainConfig
 
 from .places import FOLDER
 
-MODELS, WAY, SHOTS, EPISODES, SEED = ("conv4-omniglot", "conv4-mini-imagenet", "conv4-cub"), 20, (5, 1), 1000, 0
+MODELS = ("conv4-omniglot", "conv4-mini-imagenet", "conv4-cub", "resnet12-mini-imagenet")
+WAY, SHOTS, EPISODES, SEED = 20, (5, 1), 1000, 0
 
 
 def main() -> None:
-    root = sys.argv[1] if len(sys.argv) > 1 else None
-    results = circumstances(SEED) | {"way": WAY, "episodes": EPISODES, "asked": list(RATES)}
-    for model in MODELS:
-        results[model] = {f"{shot}-shot": curve(Embedder(model), unused(model, shot, root), shot) for shot in SHOTS}
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "rejection.json").write_text(json.dumps(results, indent=1) + "\n")
-    print(json.dumps(results, indent=1))
+    """Of the weights that come along, or of runs; with one example a class only where thresholds come with the weights."""
+    for model in sys.argv[1:] or MODELS:
+        embedder, vectors, curves = Embedder(model), torch.zeros(0), {}
+        for shot in SHOTS if embedder.one_shot is not None else SHOTS[:1]:
+            images = unused(model, shot)
+            if len(vectors) != len(images):  # not those of the other shot
+                vectors = embed_all(embedder.network, images).double()
+            curves[f"{shot}-shot"] = curve(embedder, vectors, torch.from_numpy(images.labels), shot)
+        results = circumstances(SEED) | {"way": WAY, "episodes": EPISODES, "asked": list(RATES), "curves": curves}
+        write_record(FOLDER / "rejection" / f"{Path(model).name}.json", results)
+        print(model, json.dumps(curves, indent=1), flush=True)
 
 
-def unused(model: str, shot: int, root: str | None) -> ImageSet:
+def unused(model: str, shot: int) -> ImageSet:
     """Of test classes that neither the weights nor their thresholds come from."""
     config = TrainConfig.from_json(folder_of(model) / CONFIG)
-    images = data.load(config.data.name, "test", root)
+    images = data.load(config.data.name, "test", config.data.root)
     if shot == 1 and config.data.split != "train":
         images = other_test_classes(images, 1)
     return images.with_rotations() if config.data.rotations else images
 
 
-def curve(embedder: Embedder, images: ImageSet, shot: int) -> dict[str, Any]:
+def curve(embedder: Embedder, vectors: Tensor, labels: Tensor, shot: int) -> dict[str, Any]:
     """For every rate that was asked for: the share of known images that were turned away, and of strangers caught."""
-    vectors, labels = embed_all(embedder.network, images).double(), torch.from_numpy(images.labels)
     episodes = draw_episodes(labels, Classification(WAY, shot), EPISODES, SEED)
     taught = torch.arange(WAY - 1).repeat_interleave(shot)
     turned_away, caught = torch.zeros(len(RATES), dtype=torch.float64), torch.zeros(len(RATES), dtype=torch.float64)

