@@ -3,6 +3,9 @@
 The bare network gets batches of floats that lie where it computes, of the size that suits it best. `Embedder` gets decoded
 pictures, bytes of the network's own size, and gives unit vectors on the CPU. From JPEG files, decoding comes before that,
 and its own rate stands beside it. All in turns, so that a noisy machine is noisy for all.
+
+Both compute in float32. A GPU may also multiply in shorter numbers (TF32), which `Embedder` does not: vectors of one
+gallery may come from a CPU too. What the bare network does with them stands beside it.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from rankshot.gallery import Embedder
+from rankshot.gallery.embedder import as_precisely_as_a_cpu
 from rankshot.gallery.pictures import decoded
 from rankshot.hardware import circumstances
 from rankshot.models.imagenet import is_installed
@@ -57,7 +63,13 @@ def measured(name: str) -> dict[str, Any]:
         np.random.default_rng(SEED).integers(0, 256, (IMAGES[kind], *embedder.preprocess.shape), dtype=np.uint8)
     )
     floats = torch.from_numpy(np.stack(pictures)).to(embedder.device).float() / 255
-    contenders = {f"bare, {batch} at once": _bare(embedder.network, floats, batch) for batch in BATCHES[kind]}
+    contenders: dict[str, Callable[[], Any]] = {
+        f"bare, {batch} at once": _bare(embedder.network, floats, batch) for batch in BATCHES[kind]
+    }
+    if kind == "cuda":
+        contenders |= {
+            f"TF32, {batch} at once": partial(through, embedder.network, floats, batch) for batch in BATCHES[kind]
+        }
     with tempfile.TemporaryDirectory() as folder:
         files = written(Path(folder), IMAGES["cpu"])
         contenders["pictures"] = lambda: embedder(pictures)
@@ -74,8 +86,12 @@ def measured(name: str) -> dict[str, Any]:
     return {"size": embedder.preprocess.height, "dimensions": embedder.dimensions, **found}
 
 
-def _bare(network: nn.Module, images: Tensor, batch: int) -> Any:
-    return lambda: through(network, images, batch)
+def _bare(network: nn.Module, images: Tensor, batch: int) -> Callable[[], None]:
+    def run() -> None:
+        with as_precisely_as_a_cpu(images.device):
+            through(network, images, batch)
+
+    return run
 
 
 def main() -> None:

@@ -179,7 +179,7 @@ def test_a_resnet_of_one_s_own_through_every_command(here, rankshot):
         "e = rankshot.Embedder('run'); images = numpy.random.default_rng(0).integers(0, 256, (4, 3, 32, 32), 'uint8'); "
         "s = onnxruntime.InferenceSession('run.onnx'); "
         "found = s.run(None, {'images': images.astype('float32') / 255})[0]; "
-        "print(abs(e._vectors(images) - found).max())"
+        "print(abs(e(list(images)) - found).max())"
     )
     opened = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(opened.stdout) < 1e-4

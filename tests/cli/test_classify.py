@@ -225,4 +225,4 @@ def test_nothing_to_classify(folder, capsys):
 def test_the_strongest_by_name(folder, monkeypatch):
     monkeypatch.setattr("rankshot.models.strongest.is_installed", lambda name: False)
     classifier = FewShotClassifier("strongest").fit([*(folder / "support").glob("*/*.png")], [0, 0, 0, 1, 1, 2, 2])
-    assert classifier._embedder().name == "conv4-mini-imagenet"
+    assert classifier._embedder().name == "resnet12-mini-imagenet"

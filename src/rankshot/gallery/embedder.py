@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -64,7 +65,7 @@ def check_memory(network: nn.Module, preprocess: Preprocess, name: str) -> None:
 
 
 @contextmanager
-def _as_precisely_as_a_cpu(device: torch.device) -> Iterator[None]:
+def as_precisely_as_a_cpu(device: torch.device) -> Iterator[None]:
     """Without the shorter numbers that torch multiplies by in convolutions on a GPU: vectors of one gallery may come from
     either. A setting of the whole process, and so for one thread at a time."""
     if device.type != "cuda":
@@ -131,7 +132,7 @@ class Embedder:
         if self.folder is not None and preprocess == known:  # of pictures that are made ready otherwise, they say nothing
             self.one_shot, self.class_means = known_beside(self.folder)
         try:
-            self.dimensions = int(self._vectors(np.zeros((1, *preprocess.shape), np.uint8)).shape[1])
+            self.dimensions = self._fetched(self._embeddings(np.zeros((1, *preprocess.shape), np.uint8))).shape[1]
         except RuntimeError as error:
             raise ValueError(f"{self.name} cannot embed images of shape {preprocess.shape}: {error}") from None
         self.fingerprint = self._fingerprint(description)
@@ -145,9 +146,18 @@ class Embedder:
 
     def each(self, images: Iterable[Any]) -> Iterator[Embedded]:
         """Chunk by chunk, for more images than fit in memory; those that cannot be read are told, and the rest goes on."""
+        ahead = int(self.device.type == "cuda")  # which computes a chunk while the vectors of the one before it are fetched
+        begun: deque[tuple[list[int], torch.Tensor | None, list[Failure]]] = deque()
         for places, pixels, failures in decoded(images, self.preprocess, self._at_once):
-            vectors = self._vectors(np.stack(pixels)) if pixels else np.zeros((0, self.dimensions), np.float32)
-            yield Embedded(places, vectors, failures)
+            begun.append((places, self._embeddings(np.stack(pixels)) if pixels else None, failures))
+            if len(begun) > ahead:
+                yield self._ended(*begun.popleft())
+        yield from (self._ended(*chunk) for chunk in begun)
+
+    def _ended(self, places: list[int], embeddings: torch.Tensor | None, failures: list[Failure]) -> Embedded:
+        if embeddings is None:
+            return Embedded(places, np.zeros((0, self.dimensions), np.float32), failures)
+        return Embedded(places, self._fetched(embeddings), failures)
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """Into a new folder that takes this one's place anywhere: network, how images are made ready, and what is known."""
@@ -194,13 +204,19 @@ class Embedder:
         """By which its vectors are known again."""
         return {"name": self.name, "fingerprint": self.fingerprint}
 
-    def _vectors(self, pixels: NDArray[np.uint8]) -> Vectors:
-        like = self._like()
-        with _as_precisely_as_a_cpu(like.device):
-            images = torch.from_numpy(pixels).to(like.device)  # as bytes: a quarter of the way
+    def _embeddings(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
+        """Where the network computes; a GPU may not be ready with them yet."""
+        like, images = self._like(), torch.from_numpy(pixels)
+        with as_precisely_as_a_cpu(like.device):
+            if like.device.type == "cuda":
+                images = images.pin_memory()
+            images = images.to(like.device, non_blocking=True)  # as bytes: a quarter of the way
             embeddings = unit_vectors(embed(self.network, images.to(like.dtype) / 255))
         if embeddings.dim() != 2:
             raise ValueError(f"{self.name} must give (B, D) embeddings, got shape {tuple(embeddings.shape)}")
+        return embeddings
+
+    def _fetched(self, embeddings: torch.Tensor) -> Vectors:
         vectors: Vectors = embeddings.float().cpu().numpy()
         if not np.isfinite(vectors).all():
             raise ValueError(f"{self.name} gives embeddings that are not finite")

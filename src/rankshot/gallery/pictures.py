@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,8 +99,12 @@ Chunk = tuple[list[int], list[NDArray[np.uint8]], list[Failure]]
 def decoded(images: Iterable[Any], preprocess: Preprocess, at_once: int, workers: int = 2) -> Iterator[Chunk]:
     """Chunk by chunk: the places of images that could be read, their pixels, and who failed.
 
-    Threads decode the next chunk while the caller works on this one; no more than two chunks are ever in memory.
+    Threads decode the next chunk while the caller works on this one; no more than two chunks are ever in memory. Arrays
+    that are ready go past them: a thread would take longer than it has to do.
     """
+
+    def is_ready(image: Any) -> bool:
+        return isinstance(image, np.ndarray) and image.dtype == np.uint8 and image.shape == preprocess.shape
 
     def one(numbered: tuple[int, Any]) -> NDArray[np.uint8] | Failure:
         index, image = numbered
@@ -109,7 +113,8 @@ def decoded(images: Iterable[Any], preprocess: Preprocess, at_once: int, workers
         except Undecodable as error:
             return Failure(name_of(image, index), str(error))
 
-    def gathered(indices: list[int], results: list[NDArray[np.uint8] | Failure]) -> Chunk:
+    def gathered(indices: list[int], coming: list[Any]) -> Chunk:
+        results = [each.result() if isinstance(each, Future) else each for each in coming]
         readable = [
             (index, pixels) for index, pixels in zip(indices, results, strict=True) if not isinstance(pixels, Failure)
         ]
@@ -123,9 +128,9 @@ def decoded(images: Iterable[Any], preprocess: Preprocess, at_once: int, workers
     with ThreadPoolExecutor(workers) as pool:
         waiting = None
         while chunk := list(islice(numbered, at_once)):
-            coming = ([index for index, _ in chunk], [pool.submit(one, pair) for pair in chunk])
+            coming = [image if is_ready(image) else pool.submit(one, (index, image)) for index, image in chunk]
             if waiting is not None:
-                yield gathered(waiting[0], [future.result() for future in waiting[1]])
-            waiting = coming
+                yield gathered(*waiting)
+            waiting = [index for index, _ in chunk], coming
         if waiting is not None:
-            yield gathered(waiting[0], [future.result() for future in waiting[1]])
+            yield gathered(*waiting)
