@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from rankshot.reproduce.photographs.tables import deep_trials, of_fine_tuning
+from rankshot.reproduce.photographs.tables import deep_in_short, deep_trials, heads, of_fine_tuning
 from rankshot.reproduce.tables import trials_table
 
 from ..places import RESULTS, ROOT
@@ -42,6 +42,8 @@ SECTIONS = {
     "fine_tuned": fine_tuned,
     "defaults": defaults,
     "deep_trials": lambda: deep_trials(ROOT / "results"),
+    "deep_in_short": lambda: deep_in_short(ROOT / "results"),
+    "deep_heads": lambda: heads(ROOT / "results"),
     "fine_tuning_cub": lambda: of_fine_tuning(ROOT / "results", "cub"),
     "fine_tuning_grocery": lambda: of_fine_tuning(ROOT / "results", "grocery"),
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),

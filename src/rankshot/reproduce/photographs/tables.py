@@ -16,7 +16,10 @@ from .fine_tuning import TASKS, records
 from .resnet12 import FOLDER as TRIALS
 from .resnet12_heads import FOLDER as HEADS
 from .resnet12_heads import RULES, retrieved
+from .resnet12_model import NAME as MODEL
+from .resnet12_model import record_of as model_record
 
+PUBLISHED = {"RFS, distilled": ("64.8", "82.1"), "FEAT": ("66.8", "82.1"), "DeepEMD": ("68.8", "84.1")}
 RANKED = {"": "", "nothing": "", "upright": "classes", "classes": "classes", "turned": "turned classes", "images": "images"}
 RULE_NAMES = {"prototype": "class mean", "logistic": "logistic"}
 PARTS = {
@@ -42,6 +45,26 @@ def deep_trials(results: Path) -> str:
         rows.append(cells)
     columns = [f"{split} {task}" for split in ("val", "test") for task in ("1-shot", "5-shot", "retrieval")]
     return table(["", "ranked", "updates", *columns], rows)
+
+
+def deep_in_short(results: Path) -> str:
+    """What ranking adds to ResNet-12 on the test classes, beside what others have published."""
+    folder, tasks = results / HEADS, ("1-shot 5-way", "5-shot 5-way", "retrieval 20-way")
+    found = {
+        "classes, turns and self-distillation, no ranking": folder / "on-distil-0" / "test" / "none.json",
+        "the same, less the mean of its embeddings": folder / "on-distil-0" / "test" / "centred.json",
+        f"`{MODEL}`: the same, with a head by mAP-DLM": model_record(results),
+    }
+    (both,) = (folder / "on-distil-images-0" / "test").glob("scale-map-dlm-rate*.json")
+    found["mAP-DLM in both: on views of an image, and its head"] = both
+    rows = []
+    for name, path in found.items():
+        figures = read_json(path)["results"]["prototype"]
+        rows.append(
+            [name, *(f"{100 * figures[task]['mean']:.1f} ± {100 * figures[task]['interval']:.1f}" for task in tasks)]
+        )
+    rows += [[f"{name}, as published", *values, "–"] for name, values in PUBLISHED.items()]
+    return table(["mini-ImageNet, ResNet-12", *tasks], rows)
 
 
 def heads(results: Path) -> str:
