@@ -59,10 +59,8 @@ def deep_in_short(results: Path) -> str:
     found["mAP-DLM in both: on views of an image, and its head"] = both
     rows = []
     for name, path in found.items():
-        figures = read_json(path)["results"]["prototype"]
-        rows.append(
-            [name, *(f"{100 * figures[task]['mean']:.1f} ± {100 * figures[task]['interval']:.1f}" for task in tasks)]
-        )
+        figures = [read_json(path)["results"]["prototype"][task] for task in tasks]
+        rows.append([name, *(f"{100 * each['mean']:.2f} ± {100 * each['interval']:.2f}" for each in figures)])
     rows += [[f"{name}, as published", *values, "–"] for name, values in PUBLISHED.items()]
     return table(["mini-ImageNet, ResNet-12", *tasks], rows)
 
