@@ -1,13 +1,14 @@
 """`rankshot serve` under load, beside `Embedder` in batches: `python -m benchmarks.serving [--seconds 30]`.
 
-Clients in processes of their own send pictures to `/api/v1/classify` of a real server on loopback for so long: 64 at once,
-and then 8 for the time of an answer. Into results/benchmarks/serving.json, with what `Embedder` does with the same
-pictures in the same run.
+Clients send pictures to `/api/v1/classify` of a real server on loopback for so long: 64 at once, and then 8 for the time of
+an answer. Their requests are made beforehand: they share the cores of the server. Into results/benchmarks/serving.json, with
+what `Embedder` does with the same pictures in the same run.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import io
 import json
 import statistics
@@ -17,8 +18,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -30,7 +34,7 @@ from rankshot.hardware import circumstances
 from .measure import resident
 from .places import FOLDER
 
-CLIENTS, FEW, PICTURES, SEED = 64, 8, 256, 0
+CLIENTS, FEW, PICTURES, SEED, BOUNDARY = 64, 8, 256, 0, "boundary-of-pictures"
 CASES = {"conv4-omniglot": (105, (1, 32)), "efficientnet-lite0": (256, (1,))}  # size of the pictures; how many a request
 
 
@@ -46,21 +50,34 @@ def pictures(size: int) -> list[bytes]:
     return found
 
 
+def requests_of(some: list[bytes], a_request: int) -> list[bytes]:
+    """Bodies of multipart/form-data with so many pictures each."""
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="pictures"; filename="picture.jpg"\r\n\r\n'.encode()
+    parts = [head + picture + b"\r\n" for picture in some]
+    end = f"--{BOUNDARY}--\r\n".encode()
+    return [b"".join(parts[start : start + a_request]) + end for start in range(0, len(some), a_request)]
+
+
 def asking(address: str, some: list[bytes], clients: int, a_request: int, seconds: float) -> dict[str, Any]:
     """So many clients, each with the next request when it has the answer to the last."""
     statuses: Counter[int] = Counter()
     times: list[float] = []
+    bodies, place = requests_of(some, a_request), urlsplit(address).netloc
     ends = time.monotonic() + seconds
 
     def client(number: int) -> None:
-        with httpx.Client(base_url=address, timeout=60) as connection:
-            turn = number
-            while time.monotonic() < ends:
-                files = [("pictures", some[(turn + each) % len(some)]) for each in range(a_request)]
-                turn, start = turn + a_request, time.monotonic()
-                answer = connection.post("/api/v1/classify", files=files)
-                statuses[answer.status_code] += 1
-                if answer.status_code == 200:
+        connection = http.client.HTTPConnection(place, timeout=60)
+        headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+        with closing(connection):
+            for turn in count(number):
+                if time.monotonic() >= ends:
+                    break
+                start = time.monotonic()
+                connection.request("POST", "/api/v1/classify", bodies[turn % len(bodies)], headers)
+                answer = connection.getresponse()
+                answer.read()
+                statuses[answer.status] += 1
+                if answer.status == 200:
                     times.append(time.monotonic() - start)
                 else:
                     time.sleep(float(answer.headers.get("retry-after", 1)))
