@@ -1,7 +1,7 @@
 """`rankshot serve` under load, beside `Embedder` in batches: `python -m benchmarks.serving [--seconds 30]`.
 
 Clients send pictures to `/api/v1/classify` of a real server on loopback for so long: 64 at once, and then 8 for the time of
-an answer. Their requests are made beforehand: they share the cores of the server. Into results/benchmarks/serving.json, with
+an answer. Their requests are made beforehand: they share the server's cores. Into results/benchmarks/serving.json, with
 what `Embedder` does with the same pictures in the same run.
 """
 
