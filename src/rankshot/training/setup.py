@@ -158,7 +158,8 @@ def _check_can_be_fitted(model: nn.Module) -> None:
     headed = headed_in(model)
     if headed is not None and isinstance(headed.head, Whitened) and not headed.head.is_fitted:
         why = "is fitted to what a network that does not change makes of all images, for a loss on embeddings"
-        raise ValueError(f"a whitened head {why}: add --frozen all, and leave out --compile")
+        how = "add --frozen all, leave out --compile and --augment turn, and let the embeddings take no more than 4 GiB"
+        raise ValueError(f"a whitened head {why}: {how}")
 
 
 def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.device) -> None:
