@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -132,7 +132,7 @@ class Embedder:
         if self.folder is not None and preprocess == known:  # of pictures that are made ready otherwise, they say nothing
             self.one_shot, self.class_means = known_beside(self.folder)
         try:
-            self.dimensions = self._fetched(self._embeddings(np.zeros((1, *preprocess.shape), np.uint8))).shape[1]
+            self.dimensions = self._fetched(self._embeddings([np.zeros(preprocess.shape, np.uint8)])).shape[1]
         except RuntimeError as error:
             raise ValueError(f"{self.name} cannot embed images of shape {preprocess.shape}: {error}") from None
         self.fingerprint = self._fingerprint(description)
@@ -149,7 +149,7 @@ class Embedder:
         ahead = int(self.device.type == "cuda")  # which computes a chunk while the vectors of the one before it are fetched
         begun: deque[tuple[list[int], torch.Tensor | None, list[Failure]]] = deque()
         for places, pixels, failures in decoded(images, self.preprocess, self._at_once):
-            begun.append((places, self._embeddings(np.stack(pixels)) if pixels else None, failures))
+            begun.append((places, self._embeddings(pixels) if pixels else None, failures))
             if len(begun) > ahead:
                 yield self._ended(*begun.popleft())
         yield from (self._ended(*chunk) for chunk in begun)
@@ -204,12 +204,13 @@ class Embedder:
         """By which its vectors are known again."""
         return {"name": self.name, "fingerprint": self.fingerprint}
 
-    def _embeddings(self, pixels: NDArray[np.uint8]) -> torch.Tensor:
+    def _embeddings(self, pixels: Sequence[NDArray[np.uint8]]) -> torch.Tensor:
         """Where the network computes; a GPU may not be ready with them yet."""
-        like, images = self._like(), torch.from_numpy(pixels)
+        like = self._like()
+        on_gpu = like.device.type == "cuda"
+        images = torch.empty(len(pixels), *self.preprocess.shape, dtype=torch.uint8, pin_memory=on_gpu)
+        np.stack(pixels, out=images.numpy())
         with as_precisely_as_a_cpu(like.device):
-            if like.device.type == "cuda":
-                images = images.pin_memory()
             images = images.to(like.device, non_blocking=True)  # as bytes: a quarter of the way
             embeddings = unit_vectors(embed(self.network, images.to(like.dtype) / 255))
         if embeddings.dim() != 2:
