@@ -70,3 +70,13 @@ def test_chunks_go_on_past_what_cannot_be_read(tmp_path):
     assert "decompression bomb" in failures[1].why
     assert isinstance(failures[0], Failure)
     assert list(decoded([], WANTED, at_once=2)) == []
+
+
+def test_arrays_that_are_ready_keep_their_places_among_others(tmp_path):
+    ready = PIXELS.transpose(2, 0, 1)
+    images = [ready, as_file(tmp_path), b"no image", ready / 255, 255 - ready]
+    (places, pixels, failures), (more, last, _) = decoded(images, WANTED, at_once=4)
+    assert (places, more) == ([0, 1, 3], [4])
+    assert all(np.array_equal(each, ready) for each in pixels)
+    assert np.array_equal(last[0], 255 - ready)
+    assert [failure.name for failure in failures] == ["image 2"]
