@@ -3,8 +3,8 @@
 `python -m benchmarks.photographs NAME FOLDER` (a folder a class, or splits of such) writes
 results/benchmarks/photographs-NAME.json: episodes of 20 classes, every network that is installed at several sizes, every
 rule. `--small 32` makes the pictures that small first, as those of Tiny Images are. `--network RUN` measures a run instead,
-at its own size. All networks but `conv4-…` have learned from ImageNet: on mini-ImageNet's classes theirs are no few-shot
-figures.
+at its own size. All networks but `conv4-…` and `resnet12-…` have learned from ImageNet: on mini-ImageNet's classes theirs
+are no few-shot figures.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ AT_ONCE = 50  # episodes
 SIZES: dict[str, tuple[int, ...]] = {
     "conv4-mini-imagenet": (84,),
     "conv4-cub": (64,),
+    "resnet12-mini-imagenet": (84,),
     "efficientnet-lite0": (224,),
     "efficientnet-lite1": (240,),
     "efficientnet-lite2": (208, 260, 288, 320),
