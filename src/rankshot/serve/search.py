@@ -26,8 +26,9 @@ from rankshot.preprocess import Preprocess
 from rankshot.terminal import printable
 
 from . import answers
+from .described import A_PICTURE, PICTURES
 from .together import Together
-from .uploads import PICTURES, Upload, seen_by, uploads_in
+from .uploads import Upload, seen_by, uploads_in
 from .workspace import Refused, Unknown
 
 MOST_HITS, MOST_PAIRS, LONGEST_FILTER = 200, 500, 10_000
@@ -94,13 +95,14 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
 
         return await run_in_threadpool(act)
 
-    @app.get("/api/v1/gallery/picture", response_class=Response)
+    @app.get("/api/v1/gallery/picture", response_class=Response, responses=A_PICTURE)
     async def picture(id: str) -> Response:
         """A small view of a picture of the gallery, where its file is still there."""
         return Response(await run_in_threadpool(view_of, gallery, ids.asked(id)), media_type="image/png")
 
     @app.post("/api/v1/gallery/pictures", status_code=201, openapi_extra=PICTURES)
     async def add(request: Request, metadata: Where = None) -> answers.AddedPictures:
+        """More pictures for the gallery. Those that cannot be read are told."""
         uploads, notes = await uploads_in(request), filter_in(metadata) or {}
         return await together.in_turn(lambda: added(gallery, together, folder, uploads, notes, ids))
 

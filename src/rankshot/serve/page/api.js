@@ -36,6 +36,7 @@ function form(files) {
 const at = (id) => encodeURIComponent(id);
 
 export const state = (signal) => ask("state", { signal });
+export const description = () => ask("openapi.json");
 export const changes = (since, signal) => ask(`changes?since=${since}`, { signal });
 export const review = () => ask("review");
 export const rejection = (reject, signal) => ask(`rejection?reject=${reject}`, { signal });
