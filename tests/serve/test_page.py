@@ -203,6 +203,47 @@ def test_search_in_a_gallery(browser, handwriting, tmp_path):
     assert said == []
 
 
+def test_metadata_of_pictures_that_are_added(browser, handwriting, tmp_path):
+    """Given on the page, shown with the hits, and filtered by."""
+    paths = [tmp_path / f"{shape}.png" for shape in ("cross", "triangle")]
+    for path in paths:
+        path.write_bytes(drawing(path.stem, 1))
+    with (
+        Gallery(tmp_path / "gallery", handwriting) as gallery,
+        running(handwriting, tmp_path / "w", gallery=gallery) as server,
+    ):
+        browser.get(server.address + "#search")
+        for path, notes in zip(paths, ("colour=red, size=3", 'colour="dark blue", size=4'), strict=True):
+            found(browser, "#add-notes").clear()
+            found(browser, "#add-notes").send_keys(notes)
+            found(browser, "#add-pictures").send_keys(str(path))
+            until(browser, lambda: "added to the gallery" in found(browser, "#status").text)
+            until(browser, lambda p=path: str(paths.index(p) + 1) in found(browser, "#gallery-count").text)
+        assert [each.metadata for each in gallery.items()] == [
+            {"colour": "red", "size": 3, "name": "cross.png"},
+            {"colour": "dark blue", "size": 4, "name": "triangle.png"},
+        ]
+        found(browser, "#search-files").send_keys(str(paths[0]))
+        until(browser, lambda: len(every(browser, "#hits img")) == 2)
+        assert "colour: red · size: 3" in every(browser, "#hits li")[0].text
+        found(browser, "#search-where").send_keys("colour=dark blue, size=4", Keys.ENTER)
+        until(browser, lambda: len(every(browser, "#hits img")) == 1)
+        assert "triangle.png" in found(browser, "#hits").text
+        shot(browser, "metadata")
+        for bad, why in (("colour", "cannot be read"), ("name=x", "what the file is called")):
+            found(browser, "#add-notes").clear()
+            found(browser, "#add-notes").send_keys(bad)
+            found(browser, "#add-pictures").send_keys(str(paths[0]))
+            until(browser, lambda w=why: w in found(browser, "#alert").text)
+        assert len(gallery) == 2
+        with screen(browser, 360):
+            assert fits(browser)
+            assert unnamed(browser) == []
+        said = complaints(browser)
+        browser.get("about:blank")
+    assert said == []
+
+
 def test_a_name_is_never_markup(page):
     add_class(page, "<img src=x onerror=alert(1)>")
     assert every(page, "article.class .class-name img") == []

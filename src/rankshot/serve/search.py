@@ -38,7 +38,12 @@ NO_SUCH = "there is no such picture in the gallery"
 NAME = "name"  # in the metadata of a picture that was added here: what it was called
 K = Annotated[int, Query(ge=1, le=MOST_HITS, description="How many to find.")]
 Where = Annotated[
-    str | None, Query(max_length=LONGEST_FILTER, description='Metadata that a hit must have, as JSON: {"colour": "red"}.')
+    str | None,
+    Query(max_length=LONGEST_FILTER, description='Metadata that a hit must have, as JSON: `{"colour": ["red", "blue"]}`.'),
+]
+Notes = Annotated[
+    str | None,
+    Query(max_length=LONGEST_FILTER, description='Metadata that each of them gets, as JSON: `{"colour": "red"}`.'),
 ]
 
 
@@ -101,9 +106,9 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
         return Response(await run_in_threadpool(view_of, gallery, ids.asked(id)), media_type="image/png")
 
     @app.post("/api/v1/gallery/pictures", status_code=201, openapi_extra=PICTURES)
-    async def add(request: Request, metadata: Where = None) -> answers.AddedPictures:
+    async def add(request: Request, metadata: Notes = None) -> answers.AddedPictures:
         """More pictures for the gallery. Those that cannot be read are told."""
-        uploads, notes = await uploads_in(request), filter_in(metadata) or {}
+        uploads, notes = await uploads_in(request), notes_in(metadata)
         return await together.in_turn(lambda: added(gallery, together, folder, uploads, notes, ids))
 
     @app.get("/api/v1/gallery/duplicates")
@@ -129,11 +134,31 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
 
 
 def filter_in(text: str | None) -> dict[str, Any] | None:
+    """Values that are compared: what is within others cannot be asked for, and to find nothing would not tell so."""
+    wanted = metadata_in(text)
+    values = [each for value in (wanted or {}).values() for each in (value if isinstance(value, list) else [value])]
+    if any(isinstance(each, (dict, list)) for each in values):
+        raise Refused(
+            'a filter compares texts, numbers, true, false and null, or a list of these: {"colour": ["red", "blue"]}'
+        )
+    return wanted
+
+
+def notes_in(text: str | None) -> dict[str, Any]:
+    """What is to be kept with pictures that are added."""
+    notes = metadata_in(text) or {}
+    if NAME in notes:
+        raise Refused(f"metadata may have no {NAME!r}: it is what the file is called")
+    return notes
+
+
+def metadata_in(text: str | None) -> dict[str, Any] | None:
     if not text:
         return None
     try:
         wanted = json.loads(text, parse_constant=float)
         encoded([wanted])  # as the gallery keeps it: no NaN, nothing that is no text
+        json.dumps(wanted, ensure_ascii=False).encode()  # as it is answered: no half of a character
     except (ValueError, TypeError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
@@ -144,7 +169,7 @@ def filter_in(text: str | None) -> dict[str, Any] | None:
 def hits_of(found: list[Hit], ids: Ids) -> answers.Hits:
     return answers.Hits(
         hits=[
-            answers.Hit(id=ids.told(id), name=name_of(id, notes), similarity=cosine, metadata=notes)
+            answers.Hit(id=ids.told(id), name=name_of(id, notes), similarity=cosine, metadata=tellable(notes))
             for id, cosine, notes in found
         ]
     )
@@ -153,7 +178,13 @@ def hits_of(found: list[Hit], ids: Ids) -> answers.Hits:
 def name_of(id: str, notes: dict[str, Any]) -> str:
     """As people know it: what it was called, or the name of its file."""
     name = notes.get(NAME)
-    return name if isinstance(name, str) else printable(PurePosixPath(id.replace("\\", "/")).name)
+    return printable(name if isinstance(name, str) else PurePosixPath(id.replace("\\", "/")).name)
+
+
+def tellable(notes: dict[str, Any]) -> dict[str, Any]:
+    """A gallery may keep halves of characters, from file names and from elsewhere; an answer cannot have them."""
+    told: dict[str, Any] = json.loads(json.dumps(notes, ensure_ascii=False).encode(errors="replace"))
+    return told
 
 
 def check_there(gallery: Gallery, id: str) -> None:

@@ -61,7 +61,10 @@ export const search = (files, where, signal) =>
 
 export const neighbours = (id, where, signal) => ask(`gallery/neighbours?id=${at(id)}&k=${MOST_HITS}${wanted(where)}`, { signal });
 export const duplicates = (signal) => ask(`gallery/duplicates?similarity=${NEARLY_SAME}`, { signal });
-export const addToGallery = (files) => ask("gallery/pictures", { method: "POST", body: form(files) });
+
+export const addToGallery = (files, notes) =>
+  ask(`gallery/pictures${notes === null ? "" : `?metadata=${at(JSON.stringify(notes))}`}`, { method: "POST", body: form(files) });
+
 export const galleryPicture = (id) => `/api/v1/gallery/picture?id=${at(id)}`;
 
 export const classify = (files, reject, signal) =>

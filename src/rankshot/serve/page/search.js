@@ -10,7 +10,7 @@ import { byId, keyed, make, write } from "./nodes.js";
 import { bySize, notAdded, TOO_LARGE, whenChosen, whenDropped, whenPasted } from "./pictures.js";
 import { view } from "./tabs.js";
 import { thumbnail } from "./thumbs.js";
-import { whereOf } from "./where.js";
+import { notesOf, whereOf } from "./where.js";
 
 const MOST_SHOWN = 5; // of the pictures that were asked about
 
@@ -90,16 +90,18 @@ async function find({ files, id }, signal) {
   return api.search(files, wanted, signal);
 }
 
-function filter() {
-  const field = byId("search-where");
+// What is typed in a field of metadata; one that cannot be read is marked.
+function typed(field, read) {
   field.removeAttribute("aria-invalid");
   try {
-    return whereOf(field.value);
+    return read(field.value);
   } catch (error) {
     field.setAttribute("aria-invalid", "true");
     throw error;
   }
 }
+
+const filter = () => typed(byId("search-where"), whereOf);
 
 function go(entry) {
   if (shown) before.push({ ...shown, opened: document.activeElement });
@@ -110,10 +112,10 @@ function go(entry) {
 
 const open = (id, name) =>
   attempt(async () => {
-    const typed = where();
+    const filtered = where();
     const { hits } = await busy((signal) => find({ id }, signal));
     pad.clear(); // it is no longer what is asked about
-    go({ id, name, where: typed, hits });
+    go({ id, name, where: filtered, hits });
   });
 
 const findPairs = () =>
@@ -150,13 +152,14 @@ function clear() {
 }
 
 async function add(files) {
+  const notes = typed(byId("add-notes"), notesOf); // first: what cannot be read stops all of it
   const [good, large] = bySize(files);
   const failures = large.map((file) => ({ name: file.name, why: TOO_LARGE }));
   let count = 0;
   try {
     for (const part of api.parts(good)) {
       say("Adding pictures…", { stays: true });
-      const added = await api.addToGallery(part);
+      const added = await api.addToGallery(part, notes);
       count += added.ids.length;
       failures.push(...added.failures);
     }
@@ -225,6 +228,7 @@ export function start() {
   });
   byId("search-where").addEventListener("change", () => attempt(async () => (shown && !shown.pairs ? askAgain() : filter())));
   whenChosen(byId("search-files"), take);
+  byId("add-notes").addEventListener("change", () => attempt(async () => typed(byId("add-notes"), notesOf)));
   whenChosen(byId("add-pictures"), (files) => attempt(() => add(files)));
   whenDropped(byId("search"), (files) => hasGallery() && take(files));
   whenPasted((files) => view() === "search" && hasGallery() && take(files));
