@@ -68,15 +68,16 @@ def test_from_one_picture_to_its_neighbours(client, tmp_path):
     answer = client.get("/api/v1/gallery/neighbours", params={"id": id, "k": 2})
     assert {hit["name"] for hit in answer.json()["hits"]} == {"cross-2.png", "cross-3.png"}
     assert str(tmp_path) not in answer.text  # of this machine's folders nothing is told
-    shown = client.get("/api/v1/gallery/picture", params={"id": id})
-    assert shown.headers["content-type"] == "image/png"
-    assert np.asarray(Image.open(io.BytesIO(shown.content))).shape == (256, 256, 3)
+    for what in ("picture", "thumbnail"):
+        shown = client.get(f"/api/v1/gallery/{what}", params={"id": id})
+        assert shown.headers["content-type"] == "image/jpeg"
+        assert np.asarray(Image.open(io.BytesIO(shown.content))).shape == (105, 105, 3)
 
 
 def test_files_that_are_not_in_the_gallery_stay_where_they_are(client, tmp_path):
     (tmp_path / "secret.png").write_bytes(drawing("cross", 1))
     for id in (str(tmp_path / "secret.png"), "/etc/passwd", str(tmp_path / "files" / ".." / "secret.png"), ""):
-        for what in ("picture", "neighbours"):
+        for what in ("picture", "thumbnail", "neighbours"):
             answer = client.get(f"/api/v1/gallery/{what}", params={"id": id})
             assert (answer.status_code, answer.json()) == (404, {"error": "there is no such picture in the gallery"})
     id = id_of(client, "cross", 1)

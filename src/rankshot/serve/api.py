@@ -27,7 +27,9 @@ from .recogniser import Answer, Recogniser
 from .search import add_search
 from .taking_along import classifier_in, take_in, zipped
 from .together import Together
+from .turns import Turns
 from .uploads import seen_by, uploads_in
+from .views import AT_ONCE, SMALL, answer, drawn
 from .workspace import Conflict, Picture, Refused, Unknown, Workspace
 
 log = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ Reject = Annotated[
 
 def application(workspace: Workspace, together: Together, gallery: Gallery | None = None) -> FastAPI:
     """All of it, over one workspace and one network; with a gallery, search too."""
-    recogniser, changed = Recogniser(workspace, together), Bell()
+    recogniser, changed, drawing = Recogniser(workspace, together), Bell(), Turns(AT_ONCE)
     app = FastAPI(
         title="rankshot",
         version=__version__,
@@ -124,6 +126,12 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
         content = await run_in_threadpool(workspace.picture, example_id)
         return Response(content, media_type=media_type(content), headers=FOREVER)
 
+    @app.get("/api/v1/examples/{example_id}/thumbnail", response_class=Response, responses=A_PICTURE)
+    async def thumbnail(example_id: str) -> Response:
+        """A small view of an example, upright: a JPEG of up to 256 pixels a side."""
+        small = await drawing(lambda: drawn(workspace.picture(example_id), SMALL))
+        return answer(small, FOREVER["cache-control"])
+
     @app.post("/api/v1/undo")
     async def undo() -> answers.Changed:
         """Take the last change back."""
@@ -183,7 +191,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
         return answers.Changed(revision=revision)
 
     if gallery is not None:
-        add_search(app, gallery, together, workspace.folder / "pictures")
+        add_search(app, gallery, together, drawing, workspace.folder / "pictures")
     return app
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import io
 import json
 import os
 import secrets
@@ -17,22 +16,21 @@ from fastapi import FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from rankshot.data.decoding import Undecodable, picture_of
 from rankshot.files import write_whole
 from rankshot.gallery.gallery import Gallery
-from rankshot.gallery.pictures import pixels_of
 from rankshot.gallery.store import Hit, encoded
-from rankshot.preprocess import Preprocess
 from rankshot.terminal import printable
 
 from . import answers
 from .described import A_PICTURE, PICTURES
 from .together import Together
+from .turns import Turns
 from .uploads import Upload, seen_by, uploads_in
+from .views import LARGE, SMALL, answer, drawn_file
 from .workspace import Refused, Unknown
 
 MOST_HITS, MOST_PAIRS, LONGEST_FILTER = 200, 500, 10_000
-SHOWN = Preprocess(3, 256, 256, fit="pad")
+KEPT = "private, max-age=300"  # views, by browsers: a file may become another
 MOST_IDS = 100_000  # that are remembered
 NO_SUCH = "there is no such picture in the gallery"
 NAME = "name"  # in the metadata of a picture that was added here: what it was called
@@ -70,8 +68,8 @@ class Ids:
             return self._known[token]
 
 
-def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path) -> None:
-    """Routes below `/api/v1/gallery`. Pictures that are added are kept in `folder`."""
+def add_search(app: FastAPI, gallery: Gallery, together: Together, drawing: Turns, folder: Path) -> None:
+    """Routes below `/api/v1/gallery`. Views are made in turns of `drawing`; pictures that are added go to `folder`."""
     ids, looking = Ids(), threading.Lock()
 
     @app.post("/api/v1/gallery/search", openapi_extra=PICTURES)
@@ -100,10 +98,25 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
 
         return await run_in_threadpool(act)
 
+    async def seen(id: str, longest: int) -> Response:
+        """Only of what is in the gallery, and drawn anew: no other file, and nothing else of one, gets out."""
+        asked = ids.asked(id)
+
+        def act() -> bytes:
+            check_there(gallery, asked)
+            return drawn_file(asked, longest)
+
+        return answer(await drawing(act), KEPT)
+
     @app.get("/api/v1/gallery/picture", response_class=Response, responses=A_PICTURE)
     async def picture(id: str) -> Response:
-        """A small view of a picture of the gallery, where its file is still there."""
-        return Response(await run_in_threadpool(view_of, gallery, ids.asked(id)), media_type="image/png")
+        """A picture of the gallery, where its file is still there: a JPEG of up to 1600 pixels a side, upright."""
+        return await seen(id, LARGE)
+
+    @app.get("/api/v1/gallery/thumbnail", response_class=Response, responses=A_PICTURE)
+    async def thumbnail(id: str) -> Response:
+        """A small view of a picture of the gallery: a JPEG of up to 256 pixels a side, upright."""
+        return await seen(id, SMALL)
 
     @app.post("/api/v1/gallery/pictures", status_code=201, openapi_extra=PICTURES)
     async def add(request: Request, metadata: Notes = None) -> answers.AddedPictures:
@@ -190,18 +203,6 @@ def tellable(notes: dict[str, Any]) -> dict[str, Any]:
 def check_there(gallery: Gallery, id: str) -> None:
     if id not in gallery:
         raise Unknown(NO_SUCH)
-
-
-def view_of(gallery: Gallery, id: str) -> bytes:
-    """Only of what is in the gallery, decoded and drawn anew: no other file, and nothing else of one, gets out."""
-    check_there(gallery, id)
-    try:
-        shown = picture_of(pixels_of(id, SHOWN))
-    except Undecodable:
-        raise Unknown("its file is not there any more, or can no longer be read") from None
-    content = io.BytesIO()
-    shown.save(content, "PNG")
-    return content.getvalue()
 
 
 def added(

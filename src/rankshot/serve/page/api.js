@@ -45,7 +45,8 @@ export const renameClass = (id, name) => ask(`classes/${at(id)}`, json("PATCH", 
 export const removeClass = (id) => ask(`classes/${at(id)}`, { method: "DELETE" });
 export const removeExample = (id) => ask(`examples/${at(id)}`, { method: "DELETE" });
 export const undo = () => ask("undo", { method: "POST" });
-export const picture = (id) => `/api/v1/examples/${at(id)}/picture`;
+export const picture = (id) => `/api/v1/examples/${at(id)}/picture`; // all of it
+export const thumbnail = (id) => `/api/v1/examples/${at(id)}/thumbnail`;
 
 export const addExamples = (id, files) =>
   ask(`classes/${at(id)}/examples`, { method: "POST", body: form(files) });
@@ -66,6 +67,7 @@ export const addToGallery = (files, notes) =>
   ask(`gallery/pictures${notes === null ? "" : `?metadata=${at(JSON.stringify(notes))}`}`, { method: "POST", body: form(files) });
 
 export const galleryPicture = (id) => `/api/v1/gallery/picture?id=${at(id)}`;
+export const galleryThumbnail = (id) => `/api/v1/gallery/thumbnail?id=${at(id)}`;
 
 export const classify = (files, reject, signal) =>
   ask(`classify${reject === null ? "" : `?reject=${reject}`}`, { method: "POST", body: form(files), signal });

@@ -5,6 +5,7 @@ import * as camera from "./camera.js";
 import { Pad } from "./drawing.js";
 import { showHits, showPairs } from "./hits.js";
 import { now, refresh, watch } from "./live.js";
+import { lookable } from "./look.js";
 import { attempt, complain, say } from "./messages.js";
 import { byId, keyed, make, write } from "./nodes.js";
 import { bySize, notAdded, TOO_LARGE, whenChosen, whenDropped, whenPasted } from "./pictures.js";
@@ -203,15 +204,15 @@ function show() {
 }
 
 function showAsked() {
-  const own = shown?.id === undefined ? [] : [{ key: shown.id, src: api.galleryPicture(shown.id), name: shown.name }];
-  const files = (shown?.urls ?? []).map((url, place) => ({ key: url, src: url, name: shown.files[place].name }));
+  const own = shown?.id === undefined ? [] : [{ key: shown.id, src: api.galleryThumbnail(shown.id), whole: api.galleryPicture(shown.id), name: shown.name }];
+  const files = (shown?.urls ?? []).map((url, place) => ({ key: url, src: url, whole: url, name: shown.files[place].name }));
   const asked = [...own, ...files];
   byId("search-asked").hidden = !asked.length;
   keyed(
     byId("search-asked"),
     asked.slice(0, MOST_SHOWN),
     (each) => each.key,
-    (each) => thumbnail(each.src, each.name, { alt: `Asked about: ${each.name}`, title: each.name }),
+    (each) => lookable(thumbnail(each.src, each.name, { alt: `Asked about: ${each.name}` }), each.whole, each.name),
   );
   if (asked.length > MOST_SHOWN) byId("search-asked").append(make("span", { className: "soft", textContent: `and ${asked.length - MOST_SHOWN} more` }));
 }
