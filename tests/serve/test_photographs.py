@@ -5,9 +5,9 @@ import httpx
 import numpy as np
 import pytest
 from browser import complaints, every, fits, found, screen, shot, until
+from camera_pictures import COLOURS, photograph
 from glyph_pictures import drawing, embedder_of
 
-from photographs import COLOURS, photograph
 from rankshot import Gallery
 from serving import running
 
@@ -103,3 +103,41 @@ def test_in_a_gallery(page, tmp_path):
     found(page, "#search-asked .look-at").click()
     assert loaded(page, "#look-picture") == (1600, 1067)
     assert_upright(page, "#look-picture", "meadow")
+
+
+def test_taught_and_recognised(page, tmp_path):
+    """By files of all sizes, large ones and turned ones among them: the classes are right, and the pictures upright."""
+    shapes = [(LARGE, 1), ((600, 800), 6), ((320, 240), 3), ((1024, 768), 8)]
+    for kind in COLOURS:
+        paths = []
+        for seed, (size, orientation) in enumerate(shapes):
+            paths.append(tmp_path / f"{kind}-{seed}.jpg")
+            paths[-1].write_bytes(photograph(kind, seed, size, orientation))
+        found(page, "#new-class-name").send_keys(kind, Keys.ENTER)
+        until(page, lambda k=kind: every(page, f"article[aria-label={k}]"))
+        found(page, f"article[aria-label={kind}] input.files").send_keys("\n".join(map(str, paths)))
+        until(page, lambda k=kind: len(every(page, f"article[aria-label={k}] .example")) == len(shapes))
+    assert every(page, ".wrong") == []
+    for kind in COLOURS:
+        for number, (size, _) in enumerate(shapes, 1):
+            css = f"article[aria-label={kind}] .example:nth-child({number}) img"
+            page.execute_script("document.querySelector(arguments[0]).scrollIntoView()", css)  # it is only loaded then
+            assert loaded(page, css) == tuple(round(side * 256 / max(size)) for side in size)
+            assert_upright(page, css, kind)
+    page.execute_script("scrollTo(0, 0)")
+    shot(page, "photographs")
+    found(page, "#tab-recognise").send_keys(Keys.ENTER)
+    until(page, lambda: found(page, "#recognise").is_displayed())
+    for kind, size, orientation in (("meadow", LARGE, 6), ("sunset", (500, 900), 8), ("meadow", (200, 300), 1)):
+        query = tmp_path / "query.jpg"
+        query.write_bytes(photograph(kind, 9, size, orientation))
+        found(page, "#recognise-files").send_keys(str(query))
+        until(page, lambda k=kind: found(page, "#answer").text == k)
+        assert loaded(page, "#query") == size
+        assert_upright(page, "#query", kind)
+        loaded(page, "#deciding img")
+        assert_upright(page, "#deciding img", kind)
+    shot(page, "photograph-recognised")
+    both = [tmp_path / f"{kind}-0.jpg" for kind in COLOURS]
+    found(page, "#recognise-files").send_keys("\n".join(map(str, both)))
+    until(page, lambda: [each.text for each in every(page, ".row-answer")] == list(COLOURS))

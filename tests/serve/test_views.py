@@ -7,10 +7,10 @@ import zlib
 import httpx
 import numpy as np
 import pytest
+from camera_pictures import COLOURS, PLACE, photograph
 from glyph_pictures import drawing
 from PIL import Image
 
-from photographs import COLOURS, PLACE, photograph
 from rankshot import Gallery
 from serving import running
 
