@@ -1,4 +1,4 @@
-"""The page in a real browser: drawn with a pointer, taught, recognised, undone, in two tabs, dark, on a phone, by keys."""
+"""The page in a real browser: drawn with a pointer, taught, recognised, undone, in two tabs, dark, on a phone."""
 
 import base64
 
@@ -261,21 +261,6 @@ def test_it_fits_and_can_be_read(page, scheme, width):
             assert fits(page)
             assert contrast(page, "body") >= 7
             shot(page, f"{view}-{scheme}-{width}")
-
-
-def test_by_keys_alone(page):
-    """From the top of the page to a class, and to the other view, without a pointer."""
-    page.execute_script("document.activeElement.blur()")
-    body = found(page, "body")
-    for _ in range(12):
-        ActionChains(page).send_keys(Keys.TAB).perform()
-        if page.switch_to.active_element.get_attribute("id") == "new-class-name":
-            break
-    page.switch_to.active_element.send_keys("typed", Keys.ENTER)
-    until(page, lambda: "typed" in body.text)
-    found(page, "#tab-teach").send_keys(Keys.ARROW_RIGHT)
-    until(page, lambda: found(page, "#recognise").is_displayed())
-    assert page.switch_to.active_element.get_attribute("id") == "tab-recognise"
 
 
 def test_every_control_has_a_name(page):
