@@ -1,6 +1,9 @@
 """A real browser, for tests that look at pages."""
 
+import os
 import shutil
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +32,80 @@ def start():
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     return webdriver.Chrome(options, Service(driver))
+
+
+def found(page, css):
+    return page.find_element("css selector", css)
+
+
+def every(page, css):
+    return page.find_elements("css selector", css)
+
+
+def until(page, true):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(page, 15).until(lambda _: true())
+
+
+def complaints(page):
+    """What the console has had to say since it was last asked; an answer of 400 is no fault of the page."""
+    said = [each["message"] for each in page.get_log("browser") if each["level"] == "SEVERE"]
+    return [each for each in said if " 400 " not in each]
+
+
+@contextmanager
+def screen(page, width, scheme="light", height=800):
+    """As wide as that, and as phones are where it is narrow."""
+    prefer(page, scheme)
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        yield
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def fits(page):
+    """Whether nothing has to be scrolled sideways."""
+    return page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def contrast(page, css):
+    """Of text and the page below it, as WCAG has it."""
+    colours = page.execute_script(
+        "const below = (node) => !node ? 'rgb(255, 255, 255)'"
+        " : getComputedStyle(node).backgroundColor.endsWith(', 0)') ? below(node.parentElement)"
+        " : getComputedStyle(node).backgroundColor;"
+        "const node = document.querySelector(arguments[0]); return [getComputedStyle(node).color, below(node)];",
+        css,
+    )
+
+    def light(colour):
+        parts = [int(each) / 255 for each in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+        red, green, blue = (each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted(map(light, colours))
+    return (high + 0.05) / (low + 0.05)
+
+
+def unnamed(page):
+    """The roles of controls and pictures that a screen reader has no name for."""
+    roles = {"button", "textbox", "checkbox", "slider", "link", "tab", "img", "image", "region", "DisclosureTriangle"}
+    nodes = page.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    return [
+        node["role"]["value"]
+        for node in nodes
+        if not node.get("ignored") and node["role"]["value"] in roles and not node.get("name", {}).get("value")
+    ]
+
+
+def shot(page, name):
+    """Into the folder that RANKSHOT_SCREENSHOTS names, for docs/images."""
+    if folder := os.environ.get("RANKSHOT_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        page.save_screenshot(str(Path(folder, f"serve-{name}.png")))
 
 
 def prefer(browser, scheme):

@@ -11,7 +11,7 @@ import pytest
 from pictures import encoded, pixels
 from PIL import Image, ImageOps
 
-from rankshot.data.decoding import Undecodable, decode
+from rankshot.data.decoding import Undecodable, decode, view
 from rankshot.preprocess import Preprocess
 
 
@@ -101,6 +101,19 @@ def test_photographs_stand_upright(orientation):
     exif[0x0112] = orientation
     content = encoded(np.ascontiguousarray(turned), "png", exif=exif)
     assert difference(decode(content, Preprocess(3, 24, 32)), array) == 0
+
+
+def test_a_view_keeps_its_form():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned = encoded(pixels(4, size=(300, 500)), "jpeg", exif=exif)
+    assert view(turned, 100).size == (60, 100)
+    assert view(encoded(pixels(4, size=(24, 32))), 100).size == (32, 24)  # no larger than it is
+    assert view(encoded(pixels(4, size=(1, 900))), 100).size == (100, 1)
+    grey = Image.fromarray(pixels(3)).convert("L")
+    assert view(encoded(grey), 10).mode == "RGB"
+    with pytest.raises(Undecodable, match="no image"):
+        view(b"hello", 100)
 
 
 def test_boxes():

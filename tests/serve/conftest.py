@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import browser as real_browser
 import httpx
 import pytest
 from glyph_pictures import embedder_of
@@ -12,6 +13,14 @@ from serving import running
 @pytest.fixture(scope="session")
 def handwriting():
     return embedder_of("conv4-omniglot")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    pytest.importorskip("selenium")
+    started = real_browser.start()
+    yield started
+    started.quit()
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
-"""The page in a real browser: drawn with a pointer, taught, recognised, undone, in two tabs, dark, on a phone, by keys."""
+"""The page in a real browser: drawn with a pointer, taught, recognised, undone, in two tabs, dark, on a phone."""
 
 import base64
-import json
-import os
-from pathlib import Path
 
 import browser as real_browser
 import pytest
+from browser import complaints, contrast, every, fits, found, screen, shot, unnamed, until
 from glyph_pictures import SHAPES, drawing
 
 from serving import running
@@ -14,18 +12,8 @@ from serving import running
 pytest.importorskip("selenium")
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from rankshot import Gallery
-
-SHOTS = os.environ.get("RANKSHOT_SCREENSHOTS")  # a folder: for docs/images
-
-
-@pytest.fixture(scope="module")
-def browser():
-    started = real_browser.start()
-    yield started
-    started.quit()
 
 
 @pytest.fixture
@@ -37,21 +25,9 @@ def page(browser, handwriting, tmp_path):
         browser.get(server.address)
         browser.server = server
         yield browser
-        complaints = [each for each in browser.get_log("browser") if each["level"] == "SEVERE"]
+        said = complaints(browser)
         browser.get("about:blank")  # nobody polls while the server stops
-    assert [each["message"] for each in complaints if " 400 " not in each["message"]] == []
-
-
-def found(page, css):
-    return page.find_element(By.CSS_SELECTOR, css)
-
-
-def every(page, css):
-    return page.find_elements(By.CSS_SELECTOR, css)
-
-
-def until(page, true):
-    return WebDriverWait(page, 15).until(lambda _: true())
+    assert said == []
 
 
 def draw(page, css, shape, seed):
@@ -108,12 +84,6 @@ def teach_by_api(page, shapes=("cross", "stairs", "triangle")):
 def recognise(page):
     found(page, "#tab-recognise").click()
     until(page, lambda: found(page, "#recognise").is_displayed())
-
-
-def shot(page, name):
-    if SHOTS:
-        Path(SHOTS).mkdir(parents=True, exist_ok=True)
-        page.save_screenshot(str(Path(SHOTS, f"serve-{name}.png")))
 
 
 def test_drawn_taught_and_recognised(page, browser):
@@ -228,9 +198,50 @@ def test_search_in_a_gallery(browser, handwriting, tmp_path):
             assert "cross-1.png" in found(browser, "#hits").text
             found(browser, "#hits button").click()  # to those that are like it
             until(browser, lambda: found(browser, "#search-back").is_displayed())
-            complaints = [each["message"] for each in browser.get_log("browser") if each["level"] == "SEVERE"]
+            said = complaints(browser)
             browser.get("about:blank")
-    assert complaints == []
+    assert said == []
+
+
+def test_metadata_of_pictures_that_are_added(browser, handwriting, tmp_path):
+    """Given on the page, shown with the hits, and filtered by."""
+    paths = [tmp_path / f"{shape}.png" for shape in ("cross", "triangle")]
+    for path in paths:
+        path.write_bytes(drawing(path.stem, 1))
+    with (
+        Gallery(tmp_path / "gallery", handwriting) as gallery,
+        running(handwriting, tmp_path / "w", gallery=gallery) as server,
+    ):
+        browser.get(server.address + "#search")
+        for path, notes in zip(paths, ("colour=red, size=3", 'colour="dark blue", size=4'), strict=True):
+            found(browser, "#add-notes").clear()
+            found(browser, "#add-notes").send_keys(notes)
+            found(browser, "#add-pictures").send_keys(str(path))
+            until(browser, lambda: "added to the gallery" in found(browser, "#status").text)
+            until(browser, lambda p=path: str(paths.index(p) + 1) in found(browser, "#gallery-count").text)
+        assert [each.metadata for each in gallery.items()] == [
+            {"colour": "red", "size": 3, "name": "cross.png"},
+            {"colour": "dark blue", "size": 4, "name": "triangle.png"},
+        ]
+        found(browser, "#search-files").send_keys(str(paths[0]))
+        until(browser, lambda: len(every(browser, "#hits img")) == 2)
+        assert "colour: red · size: 3" in every(browser, "#hits li")[0].text
+        found(browser, "#search-where").send_keys("colour=dark blue, size=4", Keys.ENTER)
+        until(browser, lambda: len(every(browser, "#hits img")) == 1)
+        assert "triangle.png" in found(browser, "#hits").text
+        shot(browser, "metadata")
+        for bad, why in (("colour", "cannot be read"), ("name=x", "what the file is called")):
+            found(browser, "#add-notes").clear()
+            found(browser, "#add-notes").send_keys(bad)
+            found(browser, "#add-pictures").send_keys(str(paths[0]))
+            until(browser, lambda w=why: w in found(browser, "#alert").text)
+        assert len(gallery) == 2
+        with screen(browser, 360):
+            assert fits(browser)
+            assert unnamed(browser) == []
+        said = complaints(browser)
+        browser.get("about:blank")
+    assert said == []
 
 
 def test_a_name_is_never_markup(page):
@@ -242,59 +253,17 @@ def test_a_name_is_never_markup(page):
 @pytest.mark.parametrize("width", [360, 1200])
 def test_it_fits_and_can_be_read(page, scheme, width):
     teach_by_api(page)
-    real_browser.prefer(page, scheme)
-    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    try:
+    with screen(page, width, scheme):
         for view in ("teach", "recognise"):
             found(page, f"#tab-{view}").click()
             until(page, lambda v=view: found(page, f"#{v}").is_displayed())
             until(page, lambda v=view: v == "recognise" or len(every(page, ".example")) == 6)
-            assert page.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
-            ink, paper = page.execute_script(
-                "return [getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor]"
-            )
-            assert contrast(ink, paper) >= 7
+            assert fits(page)
+            assert contrast(page, "body") >= 7
             shot(page, f"{view}-{scheme}-{width}")
-    finally:
-        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def contrast(*colours):
-    """As WCAG has it, of two colours."""
-
-    def light(colour):
-        parts = [int(each) / 255 for each in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-        red, green, blue = (each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    low, high = sorted(map(light, colours))
-    return (high + 0.05) / (low + 0.05)
-
-
-def test_by_keys_alone(page):
-    """From the top of the page to a class, and to the other view, without a pointer."""
-    page.execute_script("document.activeElement.blur()")
-    body = found(page, "body")
-    for _ in range(12):
-        ActionChains(page).send_keys(Keys.TAB).perform()
-        if page.switch_to.active_element.get_attribute("id") == "new-class-name":
-            break
-    page.switch_to.active_element.send_keys("typed", Keys.ENTER)
-    until(page, lambda: "typed" in body.text)
-    found(page, "#tab-teach").send_keys(Keys.ARROW_RIGHT)
-    until(page, lambda: found(page, "#recognise").is_displayed())
-    assert page.switch_to.active_element.get_attribute("id") == "tab-recognise"
 
 
 def test_every_control_has_a_name(page):
     teach_by_api(page)
     until(page, lambda: len(every(page, ".example")) == 6)
-    nodes = page.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    roles = {"button", "textbox", "checkbox", "slider", "link", "tab", "img", "image"}
-    unnamed = [
-        node
-        for node in nodes
-        if not node.get("ignored") and node["role"]["value"] in roles and not node.get("name", {}).get("value")
-    ]
-    assert [json.dumps(node["role"]) for node in unnamed] == []
+    assert unnamed(page) == []

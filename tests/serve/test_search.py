@@ -68,15 +68,16 @@ def test_from_one_picture_to_its_neighbours(client, tmp_path):
     answer = client.get("/api/v1/gallery/neighbours", params={"id": id, "k": 2})
     assert {hit["name"] for hit in answer.json()["hits"]} == {"cross-2.png", "cross-3.png"}
     assert str(tmp_path) not in answer.text  # of this machine's folders nothing is told
-    shown = client.get("/api/v1/gallery/picture", params={"id": id})
-    assert shown.headers["content-type"] == "image/png"
-    assert np.asarray(Image.open(io.BytesIO(shown.content))).shape == (256, 256, 3)
+    for what in ("picture", "thumbnail"):
+        shown = client.get(f"/api/v1/gallery/{what}", params={"id": id})
+        assert shown.headers["content-type"] == "image/jpeg"
+        assert np.asarray(Image.open(io.BytesIO(shown.content))).shape == (105, 105, 3)
 
 
 def test_files_that_are_not_in_the_gallery_stay_where_they_are(client, tmp_path):
     (tmp_path / "secret.png").write_bytes(drawing("cross", 1))
     for id in (str(tmp_path / "secret.png"), "/etc/passwd", str(tmp_path / "files" / ".." / "secret.png"), ""):
-        for what in ("picture", "neighbours"):
+        for what in ("picture", "thumbnail", "neighbours"):
             answer = client.get(f"/api/v1/gallery/{what}", params={"id": id})
             assert (answer.status_code, answer.json()) == (404, {"error": "there is no such picture in the gallery"})
     id = id_of(client, "cross", 1)
@@ -108,8 +109,12 @@ def test_added_and_found_again(client, tmp_path):
         ("search", {"where": "[1]"}, 400),
         ("search", {"where": "{"}, 400),
         ("search", {"where": '{"a":' * 1500}, 400),
+        ("search", {"where": '{"a": {"b": 1}}'}, 400),
+        ("search", {"where": '{"a": [1, {"b": 1}]}'}, 400),
+        ("search", {"where": '{"a": [[1]]}'}, 400),
         ("pictures", {"metadata": "1"}, 400),
         ("pictures", {"metadata": '{"a": NaN}'}, 400),
+        ("pictures", {"metadata": '{"name": "mine"}'}, 400),
     ],
 )
 def test_bad_input(client, path, options, status, tmp_path):
@@ -117,6 +122,37 @@ def test_bad_input(client, path, options, status, tmp_path):
     assert answer.status_code == status
     assert set(answer.json()) == {"error"}
     assert not (tmp_path / "w" / "pictures").exists()
+
+
+def test_a_filter_of_what_lies_within_is_refused_in_a_sentence(client):
+    """Of pictures and of neighbours; what was added with such metadata is found all the same."""
+    where = {"where": '{"a": {"b": 1}}'}
+    notes = {"metadata": '{"a": {"b": 1}, "c": null}'}
+    (id,) = client.post("/api/v1/gallery/pictures", params=notes, files=asked(drawing("line", 1))).json()["ids"]
+    for answer in (
+        client.post("/api/v1/gallery/search", params=where, files=asked(drawing("cross", 1))),
+        client.get("/api/v1/gallery/neighbours", params={"id": id, **where}),
+    ):
+        assert answer.status_code == 400
+        assert answer.json()["error"].startswith("a filter compares texts, numbers, true, false and null")
+    (hit,) = found(client, drawing("line", 1), where='{"c": null}')
+    assert hit["metadata"] == {"a": {"b": 1}, "c": None, "name": "0.png"}
+
+
+def test_odd_metadata_is_answered(client, gallery):
+    gallery.add([drawing("line", 1)], ["odd"], [{"\ud800": ["\udfff"], "name": "\ud800"}])  # by Python, which takes it
+    for notes in (
+        r'{"a": "\ud800"}',
+        '{"a": 1e999}',
+        '{"": ""}',
+        '{"a": "\u0000"}',
+        '{"a": 123456789012345678901234567890}',
+    ):
+        added = client.post("/api/v1/gallery/pictures", params={"metadata": notes}, files=asked(drawing("line", 1)))
+        assert added.status_code in (201, 400)
+        assert client.post("/api/v1/gallery/search", files=asked(drawing("line", 1))).status_code == 200
+        where = client.post("/api/v1/gallery/search", params={"where": notes}, files=asked(drawing("line", 1)))
+        assert where.status_code in (200, 400)
 
 
 def test_without_a_gallery_there_is_no_search(serve):

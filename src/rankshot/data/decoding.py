@@ -7,6 +7,8 @@ import math
 import struct
 import warnings
 import zlib
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from .budget import PIXELS, OverBudget
 from .headers import Header, Undecodable, check_exif, look
 from .plain import A_PART, BYTES_A_PIXEL, plain
 
-__all__ = ["SUFFIXES", "Box", "Undecodable", "decode", "picture_of"]
+__all__ = ["SUFFIXES", "Box", "Undecodable", "decode", "picture_of", "view"]
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 TURNS = {
@@ -60,6 +62,7 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 Image.core.set_block_size(2**26)  # type: ignore[attr-defined]  # as its variable PILLOW_BLOCK_SIZE does
 
 REDUCING_GAP = 2.0  # large pictures are averaged over whole pixels first, to at least twice the size wanted
+T = TypeVar("T")
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
@@ -68,12 +71,29 @@ def decode(content: bytes, preprocess: Preprocess, box: Box | None = None) -> ND
     if preprocess.channels not in (1, 3):
         raise ValueError(f"pictures are grey or in colour, 1 or 3 channels: the network wants {preprocess.channels}")
     draft = None if box is not None else draft_of(preprocess)
-    shape = preprocess.shape
+    return _made_of(content, preprocess.shape, draft, lambda picture: fitted(picture, preprocess, box))
+
+
+def view(content: bytes, longest: int) -> Image.Image:
+    """The picture in a file for people: in colour, of its own form, no side longer than that and no larger than it is."""
+
+    def smaller(picture: Image.Image) -> Image.Image:
+        scale = min(1.0, longest / max(picture.size))
+        width, height = (max(1, round(scale * side)) for side in picture.size)
+        return picture.resize((width, height), Image.Resampling.BICUBIC, reducing_gap=REDUCING_GAP)
+
+    return _made_of(content, (3, longest, longest), (longest, longest), smaller)
+
+
+def _made_of(
+    content: bytes, shape: tuple[int, int, int], draft: tuple[int, int] | None, make: Callable[[Image.Image], T]
+) -> T:
+    """`make` of all of the picture, upright, as soon as there is memory for it and for a result of that shape."""
     header = look(content, draft)
     what = f"to decode {header.width}x{header.height} pixels of {header.kind}"
     try:
         with PIXELS.claim(needed(header, shape), what):
-            return fitted(_upright(content, header, shape, draft), preprocess, box)
+            return make(_upright(content, header, shape, draft))
     except OverBudget as error:
         raise Undecodable(str(error)) from None
 

@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,13 +45,8 @@ def pixels_of(image: Any, preprocess: Preprocess) -> NDArray[np.uint8]:
     floats from 0 to 1. An array or tensor that has the network's own shape is taken as it is, whatever its ink.
     """
     if isinstance(image, (str, os.PathLike)):
-        try:
-            with FILES.claim(os.stat(image).st_size, "its file"):
-                return decode(read_whole(Path(image), MOST_BYTES, follow=True), preprocess)
-        except (OSError, OverBudget) as error:
-            raise Undecodable(getattr(error, "strerror", None) or str(error)) from None
-        except ValueError as error:  # of a name that no file can have
-            raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
+        with file_of(image) as read:
+            return decode(read, preprocess)
     if isinstance(image, bytes):
         return decode(image, preprocess)
     if isinstance(image, Image.Image):
@@ -68,6 +64,18 @@ def pixels_of(image: Any, preprocess: Preprocess) -> NDArray[np.uint8]:
     if values.ndim != 3 or values.shape[0] not in (1, 3) or 0 in values.shape:
         raise Undecodable(f"an array of shape {values.shape} is no image: (H, W), (H, W, 3) or (C, H, W) is one")
     return pixels_of(picture_of(_bytes(values)), preprocess)
+
+
+@contextmanager
+def file_of(path: str | os.PathLike[str]) -> Iterator[bytes]:
+    """What is in it, counted as long as it is needed; whatever is wrong with it is an `Undecodable`."""
+    try:
+        with FILES.claim(os.stat(path).st_size, "its file"):
+            yield read_whole(Path(path), MOST_BYTES, follow=True)
+    except (OSError, OverBudget) as error:
+        raise Undecodable(getattr(error, "strerror", None) or str(error)) from None
+    except ValueError as error:  # of a name that no file can have
+        raise error if isinstance(error, Undecodable) else Undecodable(str(error)) from None
 
 
 def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:

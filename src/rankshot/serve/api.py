@@ -22,11 +22,14 @@ from rankshot.gallery.rejection import Rejection
 from rankshot.version import __version__
 
 from . import answers
+from .described import A_PICTURE, A_ZIP, PICTURES, ZIP
 from .recogniser import Answer, Recogniser
 from .search import add_search
 from .taking_along import classifier_in, take_in, zipped
 from .together import Together
-from .uploads import PICTURES, seen_by, uploads_in
+from .turns import Turns
+from .uploads import seen_by, uploads_in
+from .views import AT_ONCE, SMALL, answer, drawn
 from .workspace import Conflict, Picture, Refused, Unknown, Workspace
 
 log = logging.getLogger(__name__)
@@ -43,7 +46,7 @@ Reject = Annotated[
 
 def application(workspace: Workspace, together: Together, gallery: Gallery | None = None) -> FastAPI:
     """All of it, over one workspace and one network; with a gallery, search too."""
-    recogniser, changed = Recogniser(workspace, together), Bell()
+    recogniser, changed, drawing = Recogniser(workspace, together), Bell(), Turns(AT_ONCE)
     app = FastAPI(
         title="rankshot",
         version=__version__,
@@ -51,7 +54,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
-        responses={400: {"model": answers.Error}, 404: {"model": answers.Error}, 409: {"model": answers.Error}},
+        responses={status: {"model": answers.Error} for status in (400, 404, 409, 422)},
     )
     app.state.changed = changed  # who stops the server wakes those that wait
     errors_as_json(app)
@@ -69,6 +72,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
 
     @app.get("/api/v1/state")
     async def state() -> answers.State:
+        """Classes, their examples, and the revision that they are of."""
         return await run_in_threadpool(state_of, workspace, together, gallery)
 
     @app.get("/api/v1/changes")
@@ -85,22 +89,25 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
 
     @app.post("/api/v1/classes", status_code=201)
     async def add_class(given: answers.ClassName) -> answers.Changed:
+        """Make a class, without examples yet."""
         id, revision = await change(lambda: workspace.add_class(given.name))
         return answers.Changed(revision=revision, id=id)
 
     @app.patch("/api/v1/classes/{class_id}")
     async def rename_class(class_id: str, given: answers.ClassName) -> answers.Changed:
+        """Call a class by another name."""
         _, revision = await change(lambda: workspace.rename_class(class_id, given.name))
         return answers.Changed(revision=revision, id=class_id)
 
     @app.delete("/api/v1/classes/{class_id}")
     async def remove_class(class_id: str) -> answers.Changed:
+        """Remove a class with all its examples."""
         _, revision = await change(lambda: workspace.remove_class(class_id))
         return answers.Changed(revision=revision)
 
     @app.post("/api/v1/classes/{class_id}/examples", status_code=201, openapi_extra=PICTURES)
     async def add_examples(class_id: str, request: Request) -> answers.Added:
-        """Pictures as `multipart/form-data`, each in a field `pictures`. Those that cannot be read are told."""
+        """Show a class pictures, each in a field `pictures`. Those that cannot be read are told."""
         uploads = await uploads_in(request)
         good, failures = await together.in_turn(lambda: seen_by(together, uploads))
         pictures = [Picture(each.content, each.name, vector) for each, vector in good]
@@ -109,14 +116,21 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
 
     @app.delete("/api/v1/examples/{example_id}")
     async def remove_example(example_id: str) -> answers.Changed:
+        """Remove one example."""
         _, revision = await change(lambda: workspace.remove_example(example_id))
         return answers.Changed(revision=revision)
 
-    @app.get("/api/v1/examples/{example_id}/picture", response_class=Response)
+    @app.get("/api/v1/examples/{example_id}/picture", response_class=Response, responses=A_PICTURE)
     async def picture(example_id: str) -> Response:
-        """Its file, as it came."""
+        """The file of an example, as it came."""
         content = await run_in_threadpool(workspace.picture, example_id)
         return Response(content, media_type=media_type(content), headers=FOREVER)
+
+    @app.get("/api/v1/examples/{example_id}/thumbnail", response_class=Response, responses=A_PICTURE)
+    async def thumbnail(example_id: str) -> Response:
+        """A small view of an example, upright: a JPEG of up to 256 pixels a side."""
+        small = await drawing(lambda: drawn(workspace.picture(example_id), SMALL))
+        return answer(small, FOREVER["cache-control"])
 
     @app.post("/api/v1/undo")
     async def undo() -> answers.Changed:
@@ -126,6 +140,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
 
     @app.get("/api/v1/review")
     async def review() -> answers.Review:
+        """Examples that would be taken for another class, each left out once."""
         found = await run_in_threadpool(recogniser.review)
         return answers.Review(
             revision=found.revision,
@@ -140,7 +155,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
 
     @app.post("/api/v1/classify", openapi_extra=PICTURES)
     async def classify(request: Request, reject: Reject = None) -> answers.Answers:
-        """Pictures as `multipart/form-data`, each in a field `pictures`."""
+        """What pictures are, each in a field `pictures`: probabilities, and the examples that decided."""
         uploads = await uploads_in(request)
 
         def act() -> answers.Answers:
@@ -160,14 +175,14 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
 
         return await together.in_turn(act)
 
-    @app.get("/api/v1/classifier.zip", response_class=Response)
+    @app.get("/api/v1/classifier.zip", response_class=Response, responses=A_ZIP)
     async def download() -> Response:
         """What was taught, as the folder that `FewShotClassifier.from_pretrained` reads."""
         content = await run_in_threadpool(zipped, workspace, together)
         headers = {"content-disposition": 'attachment; filename="classifier.zip"'}
         return Response(content, media_type="application/zip", headers=headers)
 
-    @app.post("/api/v1/classifier.zip", status_code=201)
+    @app.post("/api/v1/classifier.zip", status_code=201, openapi_extra=ZIP)
     async def upload(request: Request) -> answers.Changed:
         """Take in what was taught elsewhere: the zip that was downloaded there, as the body. Its classes are added."""
         content = await request.body()
@@ -176,7 +191,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
         return answers.Changed(revision=revision)
 
     if gallery is not None:
-        add_search(app, gallery, together, workspace.folder / "pictures")
+        add_search(app, gallery, together, drawing, workspace.folder / "pictures")
     return app
 
 

@@ -12,7 +12,7 @@ TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 
 
 def add_page(app: FastAPI) -> None:
-    """`/`, and `/page/NAME` for what it needs: these files and no others."""
+    """`/`, `/api`, which is about the API, and `/page/NAME` for what they need: these files and no others."""
     files = {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir()) if path.suffix in TYPES}
 
     def answer(name: str) -> Response:
@@ -22,6 +22,10 @@ def add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     async def index() -> Response:
         return answer("index.html")
+
+    @app.get("/api", include_in_schema=False)
+    async def about_the_api() -> Response:
+        return answer("reference.html")
 
     @app.get("/page/{name}", include_in_schema=False)
     async def file(name: str) -> Response:

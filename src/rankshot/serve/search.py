@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import io
 import json
 import os
 import secrets
@@ -17,27 +16,32 @@ from fastapi import FastAPI, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from rankshot.data.decoding import Undecodable, picture_of
 from rankshot.files import write_whole
 from rankshot.gallery.gallery import Gallery
-from rankshot.gallery.pictures import pixels_of
 from rankshot.gallery.store import Hit, encoded
-from rankshot.preprocess import Preprocess
 from rankshot.terminal import printable
 
 from . import answers
+from .described import A_PICTURE, PICTURES
 from .together import Together
-from .uploads import PICTURES, Upload, seen_by, uploads_in
+from .turns import Turns
+from .uploads import Upload, seen_by, uploads_in
+from .views import LARGE, SMALL, answer, drawn_file
 from .workspace import Refused, Unknown
 
 MOST_HITS, MOST_PAIRS, LONGEST_FILTER = 200, 500, 10_000
-SHOWN = Preprocess(3, 256, 256, fit="pad")
+KEPT = "private, max-age=300"  # views, by browsers: a file may become another
 MOST_IDS = 100_000  # that are remembered
 NO_SUCH = "there is no such picture in the gallery"
 NAME = "name"  # in the metadata of a picture that was added here: what it was called
 K = Annotated[int, Query(ge=1, le=MOST_HITS, description="How many to find.")]
 Where = Annotated[
-    str | None, Query(max_length=LONGEST_FILTER, description='Metadata that a hit must have, as JSON: {"colour": "red"}.')
+    str | None,
+    Query(max_length=LONGEST_FILTER, description='Metadata that a hit must have, as JSON: `{"colour": ["red", "blue"]}`.'),
+]
+Notes = Annotated[
+    str | None,
+    Query(max_length=LONGEST_FILTER, description='Metadata that each of them gets, as JSON: `{"colour": "red"}`.'),
 ]
 
 
@@ -64,8 +68,8 @@ class Ids:
             return self._known[token]
 
 
-def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path) -> None:
-    """Routes below `/api/v1/gallery`. Pictures that are added are kept in `folder`."""
+def add_search(app: FastAPI, gallery: Gallery, together: Together, drawing: Turns, folder: Path) -> None:
+    """Routes below `/api/v1/gallery`. Views are made in turns of `drawing`; pictures that are added go to `folder`."""
     ids, looking = Ids(), threading.Lock()
 
     @app.post("/api/v1/gallery/search", openapi_extra=PICTURES)
@@ -94,14 +98,30 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
 
         return await run_in_threadpool(act)
 
-    @app.get("/api/v1/gallery/picture", response_class=Response)
+    async def seen(id: str, longest: int) -> Response:
+        """Only of what is in the gallery, and drawn anew: no other file, and nothing else of one, gets out."""
+        asked = ids.asked(id)
+
+        def act() -> bytes:
+            check_there(gallery, asked)
+            return drawn_file(asked, longest)
+
+        return answer(await drawing(act), KEPT)
+
+    @app.get("/api/v1/gallery/picture", response_class=Response, responses=A_PICTURE)
     async def picture(id: str) -> Response:
-        """A small view of a picture of the gallery, where its file is still there."""
-        return Response(await run_in_threadpool(view_of, gallery, ids.asked(id)), media_type="image/png")
+        """A picture of the gallery, where its file is still there: a JPEG of up to 1600 pixels a side, upright."""
+        return await seen(id, LARGE)
+
+    @app.get("/api/v1/gallery/thumbnail", response_class=Response, responses=A_PICTURE)
+    async def thumbnail(id: str) -> Response:
+        """A small view of a picture of the gallery: a JPEG of up to 256 pixels a side, upright."""
+        return await seen(id, SMALL)
 
     @app.post("/api/v1/gallery/pictures", status_code=201, openapi_extra=PICTURES)
-    async def add(request: Request, metadata: Where = None) -> answers.AddedPictures:
-        uploads, notes = await uploads_in(request), filter_in(metadata) or {}
+    async def add(request: Request, metadata: Notes = None) -> answers.AddedPictures:
+        """More pictures for the gallery. Those that cannot be read are told."""
+        uploads, notes = await uploads_in(request), notes_in(metadata)
         return await together.in_turn(lambda: added(gallery, together, folder, uploads, notes, ids))
 
     @app.get("/api/v1/gallery/duplicates")
@@ -127,11 +147,31 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, folder: Path)
 
 
 def filter_in(text: str | None) -> dict[str, Any] | None:
+    """Values that are compared: what is within others cannot be asked for, and to find nothing would not tell so."""
+    wanted = metadata_in(text)
+    values = [each for value in (wanted or {}).values() for each in (value if isinstance(value, list) else [value])]
+    if any(isinstance(each, (dict, list)) for each in values):
+        raise Refused(
+            'a filter compares texts, numbers, true, false and null, or a list of these: {"colour": ["red", "blue"]}'
+        )
+    return wanted
+
+
+def notes_in(text: str | None) -> dict[str, Any]:
+    """What is to be kept with pictures that are added."""
+    notes = metadata_in(text) or {}
+    if NAME in notes:
+        raise Refused(f"metadata may have no {NAME!r}: it is what the file is called")
+    return notes
+
+
+def metadata_in(text: str | None) -> dict[str, Any] | None:
     if not text:
         return None
     try:
         wanted = json.loads(text, parse_constant=float)
         encoded([wanted])  # as the gallery keeps it: no NaN, nothing that is no text
+        json.dumps(wanted, ensure_ascii=False).encode()  # as it is answered: no half of a character
     except (ValueError, TypeError, RecursionError):
         wanted = None
     if not isinstance(wanted, dict):
@@ -142,7 +182,7 @@ def filter_in(text: str | None) -> dict[str, Any] | None:
 def hits_of(found: list[Hit], ids: Ids) -> answers.Hits:
     return answers.Hits(
         hits=[
-            answers.Hit(id=ids.told(id), name=name_of(id, notes), similarity=cosine, metadata=notes)
+            answers.Hit(id=ids.told(id), name=name_of(id, notes), similarity=cosine, metadata=tellable(notes))
             for id, cosine, notes in found
         ]
     )
@@ -151,24 +191,18 @@ def hits_of(found: list[Hit], ids: Ids) -> answers.Hits:
 def name_of(id: str, notes: dict[str, Any]) -> str:
     """As people know it: what it was called, or the name of its file."""
     name = notes.get(NAME)
-    return name if isinstance(name, str) else printable(PurePosixPath(id.replace("\\", "/")).name)
+    return printable(name if isinstance(name, str) else PurePosixPath(id.replace("\\", "/")).name)
+
+
+def tellable(notes: dict[str, Any]) -> dict[str, Any]:
+    """A gallery may keep halves of characters, from file names and from elsewhere; an answer cannot have them."""
+    told: dict[str, Any] = json.loads(json.dumps(notes, ensure_ascii=False).encode(errors="replace"))
+    return told
 
 
 def check_there(gallery: Gallery, id: str) -> None:
     if id not in gallery:
         raise Unknown(NO_SUCH)
-
-
-def view_of(gallery: Gallery, id: str) -> bytes:
-    """Only of what is in the gallery, decoded and drawn anew: no other file, and nothing else of one, gets out."""
-    check_there(gallery, id)
-    try:
-        shown = picture_of(pixels_of(id, SHOWN))
-    except Undecodable:
-        raise Unknown("its file is not there any more, or can no longer be read") from None
-    content = io.BytesIO()
-    shown.save(content, "PNG")
-    return content.getvalue()
 
 
 def added(

@@ -26,6 +26,7 @@ from rankshot.gallery.gallery import Gallery
 from rankshot.limits import whole
 
 from .api import application
+from .described import tell_of_token
 from .guard import LOCAL, Guard, Limits
 from .page_files import add_page
 from .taking_along import take_in
@@ -92,6 +93,8 @@ class Server:
                 take_in(self._workspace, self._together, taught)
             app = application(self._workspace, self._together, gallery)
             add_page(app)
+            if self.token is not None:
+                tell_of_token(app)
             names, port = LOCAL | {place.host.lower(), socket.gethostname().lower()}, self._socket.getsockname()[1]
             guard = Guard(app, limits or Limits(), names, self.token, f"rankshot-token-{port}")
             self._server = Quiet(_config(guard, place), app.state.changed.ring)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-import anyio
-import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,11 +15,11 @@ from rankshot.data.decoding import Undecodable
 from rankshot.gallery.embedder import Embedder
 from rankshot.gallery.pictures import pixels_of
 
+from .turns import Turns
 from .workspace import Refused, Vector
 
 MOST_AT_ONCE, DECODING = 256, 4  # pictures that are embedded; that are decoded, which takes memory
 THREADS = 64
-T = TypeVar("T")
 
 
 class Waiting(NamedTuple):
@@ -38,7 +36,7 @@ class Together:
         self.embedder = embedder
         self.batches: list[int] = []  # how many pictures each of the last ones had
         self._turn, self._is_closed = threading.Lock(), False
-        self._threads: anyio.CapacityLimiter | None = None
+        self.in_turn = Turns(THREADS)  # for what embeds
         self._decoding = threading.BoundedSemaphore(DECODING)
         self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="embedding", daemon=True)
@@ -67,12 +65,6 @@ class Together:
                 self._queue.put(waiting)
             answers.append(waiting.vector)
         return [each if isinstance(each, Undecodable) else each.result() for each in answers]
-
-    async def in_turn(self, act: Callable[[], T]) -> T:
-        """Something that embeds, in a thread of its own; never so many that a short question has to wait for one."""
-        if self._threads is None:  # made where there is a loop
-            self._threads = anyio.CapacityLimiter(THREADS)
-        return await anyio.to_thread.run_sync(act, limiter=self._threads)
 
     def _work(self) -> None:
         is_open = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import Request
 from starlette.datastructures import UploadFile
@@ -17,20 +17,6 @@ from .together import Together
 from .workspace import LONGEST_NAME, Refused, Vector
 
 MOST_PICTURES, MOST_PICTURE_BYTES = 256, 32 * 2**20  # in a request; of each
-PICTURES: dict[str, Any] = {  # as OpenAPI has it
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["pictures"],
-                    "properties": {"pictures": {"type": "array", "items": {"type": "string", "format": "binary"}}},
-                }
-            }
-        },
-    }
-}
 
 
 class Upload(NamedTuple):

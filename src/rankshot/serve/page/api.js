@@ -36,6 +36,7 @@ function form(files) {
 const at = (id) => encodeURIComponent(id);
 
 export const state = (signal) => ask("state", { signal });
+export const description = () => ask("openapi.json");
 export const changes = (since, signal) => ask(`changes?since=${since}`, { signal });
 export const review = () => ask("review");
 export const rejection = (reject, signal) => ask(`rejection?reject=${reject}`, { signal });
@@ -44,7 +45,8 @@ export const renameClass = (id, name) => ask(`classes/${at(id)}`, json("PATCH", 
 export const removeClass = (id) => ask(`classes/${at(id)}`, { method: "DELETE" });
 export const removeExample = (id) => ask(`examples/${at(id)}`, { method: "DELETE" });
 export const undo = () => ask("undo", { method: "POST" });
-export const picture = (id) => `/api/v1/examples/${at(id)}/picture`;
+export const picture = (id) => `/api/v1/examples/${at(id)}/picture`; // all of it
+export const thumbnail = (id) => `/api/v1/examples/${at(id)}/thumbnail`;
 
 export const addExamples = (id, files) =>
   ask(`classes/${at(id)}/examples`, { method: "POST", body: form(files) });
@@ -60,8 +62,12 @@ export const search = (files, where, signal) =>
 
 export const neighbours = (id, where, signal) => ask(`gallery/neighbours?id=${at(id)}&k=${MOST_HITS}${wanted(where)}`, { signal });
 export const duplicates = (signal) => ask(`gallery/duplicates?similarity=${NEARLY_SAME}`, { signal });
-export const addToGallery = (files) => ask("gallery/pictures", { method: "POST", body: form(files) });
+
+export const addToGallery = (files, notes) =>
+  ask(`gallery/pictures${notes === null ? "" : `?metadata=${at(JSON.stringify(notes))}`}`, { method: "POST", body: form(files) });
+
 export const galleryPicture = (id) => `/api/v1/gallery/picture?id=${at(id)}`;
+export const galleryThumbnail = (id) => `/api/v1/gallery/thumbnail?id=${at(id)}`;
 
 export const classify = (files, reject, signal) =>
   ask(`classify${reject === null ? "" : `?reject=${reject}`}`, { method: "POST", body: form(files), signal });

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import * as camera from "./camera.js";
+import { lookable } from "./look.js";
 import { keyed, make, write } from "./nodes.js";
 import { whenChosen, whenDropped } from "./pictures.js";
 import { thumbnail } from "./thumbs.js";
@@ -72,7 +73,7 @@ export class Card {
   }
 
   #example({ id, name }) {
-    const image = thumbnail(api.picture(id), name, { title: name, loading: "lazy" });
+    const image = lookable(thumbnail(api.thumbnail(id), name, { loading: "lazy" }), api.picture(id), name);
     const remove = make("button", { type: "button", className: "remove", textContent: "×", title: "Remove" });
     const item = make("li", { className: "example" }, image, remove, make("p", { className: "wrong-place" }));
     remove.addEventListener("click", async () => {

@@ -13,7 +13,7 @@ function notes({ name: called, metadata }) {
 
 function picture(id, name, open, above = [], below = []) {
   const shown = make("span", { className: "hit-name", textContent: name, title: name });
-  const image = thumbnail(api.galleryPicture(id), name, { alt: "", loading: "lazy" });
+  const image = thumbnail(api.galleryThumbnail(id), name, { alt: "", loading: "lazy" });
   const button = make("button", { type: "button", className: "hit", title: "Show what is most like it" }, image, ...above, shown, ...below);
   button.addEventListener("click", () => open(id, name));
   return button;

@@ -14,7 +14,7 @@ import * as teach from "./teach.js";
 function showHeader(state) {
   write(byId("network"), `Network: ${state.network.name}`);
   const undo = byId("undo");
-  undo.disabled = state.undo === null;
+  undo.setAttribute("aria-disabled", String(state.undo === null)); // disabled, it would lose the keyboard's focus
   const label = state.undo === null ? "Nothing to undo" : `Undo: ${state.undo}`;
   undo.title = label;
   undo.setAttribute("aria-label", state.undo === null ? "Undo" : label);
@@ -22,8 +22,11 @@ function showHeader(state) {
 }
 
 function takeBack() {
-  if (!now()?.undo) return undefined;
   return attempt(async () => {
+    if (!now()?.undo) {
+      say("Nothing to undo");
+      return;
+    }
     const { undone } = await api.undo();
     await refresh();
     say(`Taken back: ${undone}`);

@@ -1,6 +1,7 @@
 // The answer about one picture: what it is, how likely, and which examples decided.
 
 import * as api from "./api.js";
+import { lookable } from "./look.js";
 import { byId, keyed, make, percent, write } from "./nodes.js";
 import { rename, thumbnail } from "./thumbs.js";
 
@@ -57,7 +58,7 @@ function showDeciding(neighbours, isNone) {
       make(
         "li",
         {},
-        thumbnail(api.picture(each.example), each.name),
+        lookable(thumbnail(api.thumbnail(each.example), each.name), api.picture(each.example), each.name),
         make("span", { className: "deciding-name" }),
         make("span", { className: "similarity soft" }),
       ),

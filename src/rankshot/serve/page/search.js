@@ -5,12 +5,13 @@ import * as camera from "./camera.js";
 import { Pad } from "./drawing.js";
 import { showHits, showPairs } from "./hits.js";
 import { now, refresh, watch } from "./live.js";
+import { lookable } from "./look.js";
 import { attempt, complain, say } from "./messages.js";
 import { byId, keyed, make, write } from "./nodes.js";
 import { bySize, notAdded, TOO_LARGE, whenChosen, whenDropped, whenPasted } from "./pictures.js";
 import { view } from "./tabs.js";
 import { thumbnail } from "./thumbs.js";
-import { whereOf } from "./where.js";
+import { notesOf, whereOf } from "./where.js";
 
 const MOST_SHOWN = 5; // of the pictures that were asked about
 
@@ -90,16 +91,18 @@ async function find({ files, id }, signal) {
   return api.search(files, wanted, signal);
 }
 
-function filter() {
-  const field = byId("search-where");
+// What is typed in a field of metadata; one that cannot be read is marked.
+function typed(field, read) {
   field.removeAttribute("aria-invalid");
   try {
-    return whereOf(field.value);
+    return read(field.value);
   } catch (error) {
     field.setAttribute("aria-invalid", "true");
     throw error;
   }
 }
+
+const filter = () => typed(byId("search-where"), whereOf);
 
 function go(entry) {
   if (shown) before.push({ ...shown, opened: document.activeElement });
@@ -110,10 +113,10 @@ function go(entry) {
 
 const open = (id, name) =>
   attempt(async () => {
-    const typed = where();
+    const filtered = where();
     const { hits } = await busy((signal) => find({ id }, signal));
     pad.clear(); // it is no longer what is asked about
-    go({ id, name, where: typed, hits });
+    go({ id, name, where: filtered, hits });
   });
 
 const findPairs = () =>
@@ -150,13 +153,14 @@ function clear() {
 }
 
 async function add(files) {
+  const notes = typed(byId("add-notes"), notesOf); // first: what cannot be read stops all of it
   const [good, large] = bySize(files);
   const failures = large.map((file) => ({ name: file.name, why: TOO_LARGE }));
   let count = 0;
   try {
     for (const part of api.parts(good)) {
       say("Adding pictures…", { stays: true });
-      const added = await api.addToGallery(part);
+      const added = await api.addToGallery(part, notes);
       count += added.ids.length;
       failures.push(...added.failures);
     }
@@ -200,15 +204,15 @@ function show() {
 }
 
 function showAsked() {
-  const own = shown?.id === undefined ? [] : [{ key: shown.id, src: api.galleryPicture(shown.id), name: shown.name }];
-  const files = (shown?.urls ?? []).map((url, place) => ({ key: url, src: url, name: shown.files[place].name }));
+  const own = shown?.id === undefined ? [] : [{ key: shown.id, src: api.galleryThumbnail(shown.id), whole: api.galleryPicture(shown.id), name: shown.name }];
+  const files = (shown?.urls ?? []).map((url, place) => ({ key: url, src: url, whole: url, name: shown.files[place].name }));
   const asked = [...own, ...files];
   byId("search-asked").hidden = !asked.length;
   keyed(
     byId("search-asked"),
     asked.slice(0, MOST_SHOWN),
     (each) => each.key,
-    (each) => thumbnail(each.src, each.name, { alt: `Asked about: ${each.name}`, title: each.name }),
+    (each) => lookable(thumbnail(each.src, each.name, { alt: `Asked about: ${each.name}` }), each.whole, each.name),
   );
   if (asked.length > MOST_SHOWN) byId("search-asked").append(make("span", { className: "soft", textContent: `and ${asked.length - MOST_SHOWN} more` }));
 }
@@ -225,6 +229,7 @@ export function start() {
   });
   byId("search-where").addEventListener("change", () => attempt(async () => (shown && !shown.pairs ? askAgain() : filter())));
   whenChosen(byId("search-files"), take);
+  byId("add-notes").addEventListener("change", () => attempt(async () => typed(byId("add-notes"), notesOf)));
   whenChosen(byId("add-pictures"), (files) => attempt(() => add(files)));
   whenDropped(byId("search"), (files) => hasGallery() && take(files));
   whenPasted((files) => view() === "search" && hasGallery() && take(files));

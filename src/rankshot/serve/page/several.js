@@ -46,7 +46,7 @@ function showNearest(place, near) {
     place,
     near ? [near] : [],
     (each) => each.example,
-    (each) => make("span", { className: "nearest" }, thumbnail(api.picture(each.example), each.name, { alt: "", loading: "lazy" }), make("span")),
+    (each) => make("span", { className: "nearest" }, thumbnail(api.thumbnail(each.example), each.name, { alt: "", loading: "lazy" }), make("span")),
     (node, each) => write(node.lastChild, `${each.class_name}, ${each.similarity.toFixed(2)}`),
   );
 }

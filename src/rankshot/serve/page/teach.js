@@ -139,7 +139,7 @@ function showMixedUp(names) {
         row.cells[3].firstChild,
         wrong,
         (one) => one.example,
-        (one) => thumbnail(api.picture(one.example), known.get(one.example), { alt: `Example of ${names.get(each.class_id)}`, loading: "lazy" }),
+        (one) => thumbnail(api.thumbnail(one.example), known.get(one.example), { alt: `Example of ${names.get(each.class_id)}`, loading: "lazy" }),
       );
     },
   );
