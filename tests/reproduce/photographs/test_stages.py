@@ -3,6 +3,7 @@
 import pytest
 
 from rankshot.cli.main import main
+from rankshot.reproduce.photographs.contenders import METHODS
 from rankshot.reproduce.photographs.stages import Stage, perform_all
 
 
@@ -42,7 +43,9 @@ def test_none_is_begun_when_time_is_up():
 def test_on_the_command_line(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["reproduce", "photographs", "--list", "--only", "*/head"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["cub/head: 0 of 99 done", "grocery/head: 0 of 99 done"]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{task}/head: 0 of {9 * len(METHODS)} done" for task in ("cub", "grocery")
+    ]
     assert main(["reproduce", "photographs", "--only", "cub/*"]) == 1
     assert "cub/head: left out, for want of --cub FOLDER" in capsys.readouterr().out
 
