@@ -35,6 +35,7 @@ def test_a_linear_map_of_what_the_network_gives(tmp_path):
     assert headed_in(build({"name": "conv4", "in_channels": 1, "filters": 8}, PICTURES)) is None
 
 
+@pytest.mark.slow
 def test_with_its_network_frozen_it_learns_alone(tmp_path, drawn):
     config = small(updates=3, validate_every=0, head=6, frozen=("all",), root=drawn)
     train(config.changed(updates=1, learning_rate=1e-30), tmp_path / "before")
@@ -118,6 +119,7 @@ def test_whitening_one_image_a_class_moves_the_origin_alone():
     assert head.offset.any()
 
 
+@pytest.mark.slow
 def test_a_whitened_head_begins_fitted_and_goes_on_as_it_was(tmp_path, drawn):
     """One that learns nothing more is what whitening makes of it; stopped and resumed, a run ends with the same weights."""
     config = small(updates=4, validate_every=0, head="whitened", frozen=("all",), root=drawn)

@@ -11,8 +11,6 @@ from serving import running
 pytest.importorskip("selenium")
 from selenium.webdriver import ActionChains, Keys
 
-pytestmark = pytest.mark.slow  # seconds of a browser each
-
 MOST = 80  # stops that are tried on the way to one
 
 

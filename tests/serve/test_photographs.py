@@ -14,8 +14,6 @@ from serving import running
 pytest.importorskip("selenium")
 from selenium.webdriver import Keys
 
-pytestmark = pytest.mark.slow  # seconds of a browser each
-
 LARGE = (3000, 2000)
 
 
