@@ -28,7 +28,7 @@ from rankshot.gallery.embedder import as_precisely_as_a_cpu
 from rankshot.gallery.pictures import decoded
 from rankshot.hardware import circumstances
 from rankshot.models.imagenet import is_installed
-from rankshot.models.strongest import COMES_ALONG, PRETRAINED
+from rankshot.models.strongest import COMES_ALONG, FASTEST, PRETRAINED
 
 from .measure import interleaved
 from .places import FOLDER
@@ -96,7 +96,7 @@ def _bare(network: nn.Module, images: Tensor, batch: int) -> Callable[[], None]:
 
 def main() -> None:
     results: dict[str, Any] = {**circumstances(SEED), "images": IMAGES, "networks": {}}
-    for name in sys.argv[1:] or (COMES_ALONG, *filter(is_installed, PRETRAINED)):
+    for name in sys.argv[1:] or (FASTEST, COMES_ALONG, *filter(is_installed, PRETRAINED)):
         results["networks"][Path(name).name] = measured(name)
     kind = "cuda" if torch.cuda.is_available() else "cpu"
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -29,7 +29,7 @@ from rankshot.hardware import circumstances
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.shipped import folder_of
 from rankshot.reproduce.calibrate import other_test_classes
-from rankshot.reproduce.photographs.records import write_record
+from rankshot.reproduce.records import write_record
 from rankshot.training import TrainConfig
 
 from .places import FOLDER

@@ -55,6 +55,19 @@ def complaints(page):
 
 
 @contextmanager
+def opened(browser, server, at="", size=(1200, 900)):
+    """The page of a server, light; at the end its console must have been silent."""
+    browser.set_window_size(*size)
+    prefer(browser, "light")
+    browser.get(server.address + at)
+    browser.server = server
+    yield browser
+    said = complaints(browser)
+    browser.get("about:blank")  # nobody polls while the server stops
+    assert said == []
+
+
+@contextmanager
 def screen(page, width, scheme="light", height=800):
     """As wide as that, and as phones are where it is narrow."""
     prefer(page, scheme)

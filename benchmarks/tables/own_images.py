@@ -81,8 +81,7 @@ def ready() -> str:
         for name, r in evaluations.items()
     ]
     episodes = [r["episodes"] for r in evaluations.values()]
-    note = (
-        f"On its test classes, in %: {min(episodes)} to {max(episodes):,} episodes a task, batch norm by running averages."
-    )
-    note += " Classified by the AP rule, `resnet12-mini-imagenet` by the class mean."
+    many = f"{min(episodes)} to {max(episodes):,} episodes a task, batch norm by running averages"
+    by_mean = ", ".join(f"`{name}`" for name, r in evaluations.items() if r.get("rule") == "prototype")
+    note = f"On its test classes, in %: {many}. Classified by the AP rule, {by_mean} by the class mean."
     return f"{table(['', *tasks], rows)}\n\n{note}"

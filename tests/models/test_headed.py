@@ -110,6 +110,10 @@ def test_whitening_by_its_definition():
     whitened = weight @ within @ weight.T
     torch.testing.assert_close(whitened, whitened[0, 0] * torch.eye(6, dtype=torch.float64), atol=1e-6, rtol=0)
     torch.testing.assert_close(head.offset.double(), vectors.mean(0), atol=1e-7, rtol=0, check_dtype=False)
+    by_views = head_for(6, "whitened")
+    order = labels.argsort(stable=True)  # thirty of each class: ten images of three views
+    by_views.fit(embeddings[order].view(70, 3, 6), labels[order][::3])
+    torch.testing.assert_close(by_views.weight, head.weight)
 
 
 def test_whitening_one_image_a_class_moves_the_origin_alone():

@@ -4,7 +4,7 @@ import base64
 
 import browser as real_browser
 import pytest
-from browser import complaints, contrast, every, fits, found, screen, shot, unnamed, until
+from browser import complaints, contrast, every, fits, found, opened, screen, shot, unnamed, until
 from glyph_pictures import SHAPES, drawing
 
 from serving import running
@@ -19,15 +19,8 @@ from rankshot import Gallery
 @pytest.fixture
 def page(browser, handwriting, tmp_path):
     """The page of a new server, wide and light."""
-    with running(handwriting, tmp_path / "w") as server:
-        browser.set_window_size(1200, 900)
-        real_browser.prefer(browser, "light")
-        browser.get(server.address)
-        browser.server = server
-        yield browser
-        said = complaints(browser)
-        browser.get("about:blank")  # nobody polls while the server stops
-    assert said == []
+    with running(handwriting, tmp_path / "w") as server, opened(browser, server) as page:
+        yield page
 
 
 def draw(page, css, shape, seed):

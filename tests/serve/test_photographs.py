@@ -1,10 +1,9 @@
 """Photographs on the page, in a real browser: small among others, whole where one is looked at, upright everywhere."""
 
-import browser as real_browser
 import httpx
 import numpy as np
 import pytest
-from browser import complaints, every, fits, found, screen, shot, until
+from browser import every, fits, found, opened, screen, shot, until
 from camera_pictures import COLOURS, photograph
 from glyph_pictures import drawing, embedder_of
 
@@ -28,15 +27,10 @@ def page(browser, photographic, tmp_path):
     with (
         Gallery(tmp_path / "gallery", photographic) as gallery,
         running(photographic, tmp_path / "w", gallery=gallery) as server,
+        opened(browser, server) as page,
     ):
-        browser.set_window_size(1200, 900)
-        real_browser.prefer(browser, "light")
-        browser.get(server.address)
-        browser.server, browser.gallery = server, gallery
-        yield browser
-        said = complaints(browser)
-        browser.get("about:blank")
-    assert said == []
+        page.gallery = gallery
+        yield page
 
 
 def loaded(page, css):

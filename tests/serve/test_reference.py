@@ -3,10 +3,9 @@
 import json
 import subprocess
 
-import browser as real_browser
 import httpx
 import pytest
-from browser import complaints, contrast, every, fits, found, screen, shot, unnamed, until
+from browser import contrast, every, fits, found, opened, screen, shot, unnamed, until
 
 from rankshot import Gallery
 from rankshot.serve.server import Place
@@ -24,16 +23,10 @@ def page(browser, handwriting, tmp_path):
     with (
         Gallery(tmp_path / "gallery", handwriting) as gallery,
         running(handwriting, tmp_path / "w", gallery=gallery) as server,
+        opened(browser, server, "api") as page,
     ):
-        browser.set_window_size(1200, 900)
-        real_browser.prefer(browser, "light")
-        browser.get(server.address + "api")
-        browser.server = server
-        until(browser, lambda: every(browser, ".operation"))
-        yield browser
-        said = complaints(browser)
-        browser.get("about:blank")
-    assert said == []
+        until(page, lambda: every(page, ".operation"))
+        yield page
 
 
 def described(page):

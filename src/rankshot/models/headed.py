@@ -83,9 +83,10 @@ class Whitened(FromIdentity):
         return not torch.equal(self.weight, torch.eye(len(self.weight), device=self.weight.device))
 
     @torch.no_grad()
-    def fit(self, embeddings: Tensor, labels: Tensor) -> None:
-        """By embeddings (n, D) of classes (n,), in place."""
-        vectors = unit(embeddings).double()
+    def fit(self, views: Tensor, labels: Tensor) -> None:
+        """By embeddings (n, D) of classes (n,), or of several views of each image, (n, V, D); in place."""
+        vectors = unit(views.flatten(0, -2)).double()
+        labels = labels.repeat_interleave(len(vectors) // len(labels))
         _, classes, sizes = labels.unique(return_inverse=True, return_counts=True)  # type: ignore[no-untyped-call]
         sums = vectors.new_zeros(len(sizes), vectors.shape[1]).index_add_(0, classes, vectors)
         apart = vectors - (sums / sizes[:, None])[classes]

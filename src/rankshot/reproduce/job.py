@@ -24,6 +24,8 @@ from rankshot.training.run_folder import MADE, read_metrics, status_of
 from rankshot.training.validation import validation_tasks
 from rankshot.version import __version__
 
+from .records import write_record
+
 NORMS = ("running", "batch")
 GONE = ("noise", "dimensions")  # settings of early trials
 PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
@@ -81,8 +83,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         **({} if here.items() <= made[-1].items() else {"measured_by": {**here, "date": today()}}),
     }
     path = path_of(run, results)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(record, indent=1) + "\n")
+    write_record(path, record)
     written: dict[str, Any] = read_json(path)
     return written
 

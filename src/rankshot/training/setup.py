@@ -79,7 +79,7 @@ class Setup:
         pixels, seed = self.images.train.pixels(), self.config.run.seed
         once = embedded_once(self.frozen.network, pixels, self.labels, augment, seed, self.method.precision, tell)
         if isinstance(self.frozen.head, Whitened) and not self.frozen.head.is_fitted:
-            self.frozen.head.fit(once.views.flatten(0, 1), self.labels.repeat_interleave(once.views.shape[1]))
+            self.frozen.head.fit(once.views, self.labels)
             copy_from_first_([*self.frozen.head.state_dict().values()])
         return self.frozen.head, once
 

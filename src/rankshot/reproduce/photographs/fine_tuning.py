@@ -30,6 +30,7 @@ from rankshot.methods import Context, LossMethod, Method
 from rankshot.methods.method import make_method
 from rankshot.methods.prototypical import PrototypicalNetwork
 from rankshot.models.headed import Whitened, head_for
+from rankshot.reproduce.records import write_record
 from rankshot.schema import read_json
 from rankshot.terminal import counting, say
 from rankshot.training import Callback, TrainConfig, train
@@ -38,7 +39,6 @@ from rankshot.vectors import unit_vectors
 
 from .contenders import METHODS, FromPML, check_installed
 from .head_alone import learn
-from .records import write_record
 
 FOLDER = Path("fine_tuning")  # of the json files, below results/
 NETWORK = "efficientnet-lite0"
@@ -166,7 +166,7 @@ def taught_head(job: Job) -> tuple[nn.Module, dict[str, float]]:
         method = make_method(TrainConfig.of(method=contender.method, **contender.settings).method, context)
     head, labels = head_for(DIMENSIONS, HEADS[job.part]), torch.from_numpy(images.labels).to(DEVICE)
     if isinstance(head, Whitened):
-        head.to(DEVICE).fit(views.flatten(0, 1), labels.repeat_interleave(views.shape[1]))
+        head.to(DEVICE).fit(views, labels)
     model = PrototypicalNetwork(head, contender.settings["scale"]) if contender.method == "prototypical" else head
     learn(
         model.to(DEVICE),

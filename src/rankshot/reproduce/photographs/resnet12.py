@@ -28,10 +28,9 @@ from rankshot.models.mirrored import Mirrored
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
 from rankshot.reproduce.halve import halved
+from rankshot.reproduce.records import write_record
 from rankshot.tensors import read_tensors, write_tensors
 from rankshot.terminal import say
-
-from .records import write_record
 
 FOLDER = Path("trials", "deep")  # of the json files, below results/
 DATA, EPISODES = "mini-imagenet", 2000

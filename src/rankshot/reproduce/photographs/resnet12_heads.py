@@ -24,13 +24,13 @@ from rankshot.methods import Context, LossMethod
 from rankshot.models.headed import head_for
 from rankshot.models.network import NETWORKS, build
 from rankshot.randomness import generator_for
+from rankshot.reproduce.records import write_record
 from rankshot.schema import read_json
 from rankshot.tensors import read_tensors
 from rankshot.terminal import say
 from rankshot.vectors import unit_vectors
 
 from .head_alone import learn
-from .records import write_record
 from .resnet12 import DATA, DEVICE, cropped, weights_of
 
 FOLDER = Path("trials", "deep-heads")  # of the json files, below results/, in a folder for each network

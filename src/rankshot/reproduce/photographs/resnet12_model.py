@@ -19,12 +19,12 @@ from rankshot.models import from_pretrained, save_pretrained
 from rankshot.preprocess import Preprocess
 from rankshot.reproduce.calibrate import calibrate
 from rankshot.reproduce.halve import halve
+from rankshot.reproduce.records import write_record
 from rankshot.schema import read_json
 from rankshot.terminal import say
 from rankshot.training import TrainConfig, train
 
 from . import resnet12_heads as heads
-from .records import write_record
 from .resnet12 import DATA, DEVICE, weights_of
 
 NAME = "resnet12-mini-imagenet"
