@@ -53,7 +53,11 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("sections.py", "self.decay ** (update // self.decay_every)", "self.decay ** (update // self.decay_every + 1)"),
         ("sections.py", "min(1.0, (update + 1) / self.warm_up)", "min(1.0, update / self.warm_up)"),
         ("optimiser.py", "config.weight_decay if id(weight) in shrinks else 0.0", "config.weight_decay"),
-        ("optimiser.py", "config.trunk_rate if id(weight) in trunk else 1.0", "config.trunk_rate"),
+        (
+            "optimiser.py",
+            "config.trunk_rate * of_trunk[id(weight)] if id(weight) in of_trunk else 1.0",
+            "config.trunk_rate",
+        ),
         ("optimiser.py", "module.eval()", "pass"),
         ("micro_batches.py", "put_back(statistics_of(network))", "put_back({})"),
         ("state.py", "share = 1 - self.factor**updates", "share = 1.0"),

@@ -143,7 +143,8 @@ def test_a_whitened_head_begins_fitted_and_goes_on_as_it_was(tmp_path, drawn):
     first, second = (read_tensors(tmp_path / name / "model.safetensors") for name in ("at-once", "halves"))
     assert all(torch.equal(first[name], second[name]) for name in first)
     further = config_for(init=str(tmp_path / "whole"), updates=1, validate_every=0, learning_rate=1e-30, root=str(drawn))
-    assert (further.network.head, further.network.frozen) == ("whitened", ())  # its head is fitted: all may learn now
+    assert (further.network.head, further.network.frozen) == ("whitened", ("statistics",))
+    # Its head is fitted: all weights may learn now. The statistics of batch norm are those that its network came with.
     train(further, tmp_path / "further")
     weights = [headed_in(from_pretrained(tmp_path / name)).head.weight for name in ("whole", "further")]
     torch.testing.assert_close(*weights)

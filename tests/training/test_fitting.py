@@ -40,6 +40,17 @@ def test_weights_bring_the_recipe_that_they_were_made_by():
 
 def test_weights_of_imagenet_have_a_recipe_too():
     assert recipe_of("efficientnet-lite0") == {**FINE_TUNING, "mirror": False}
+    told = []
+    found = with_recipe_of_its_start(TrainConfig.of(init="efficientnet-lite0"), set(), told.append)
+    assert (found.network.frozen, found.first_learning_rate) == (("statistics",), 0.0001)
+    assert "--frozen statistics" in told[0]
+
+
+@pytest.mark.parametrize(("head", "rate"), [("linear", 0.0003), ("whitened", 0.0003), ("scale", 0.003)])
+def test_a_head_alone_learns_faster(head, rate):
+    config = TrainConfig.of(init="efficientnet-lite0", head=head, frozen=("all",))
+    found = with_recipe_of_its_start(config, {"init", "head", "frozen"}, print)
+    assert (found.first_learning_rate, found.run.updates, found.network.frozen) == (rate, 300, ("all",))
 
 
 def test_what_is_given_comes_first():

@@ -73,6 +73,50 @@ def test_a_trunk_that_learns_slower():
     assert sorted({group["lr"] for group in optimiser.param_groups}) == [0.05, 0.5]
 
 
+def test_first_layers_that_learn_slower():
+    """From the first layer's rate to the last one's by equal factors; layers of a method's own learn at the whole rate."""
+    model, method = made("matching-fce")
+    optimiser = make_optimiser(OptimiserConfig(first_layer_rate=0.01, trunk_rate=0.5), model, method, 1.0, CPU)
+    rates = {id(each): group["lr"] for group in optimiser.param_groups for each in group["params"]}
+    trunk = trunk_of(model)
+    of_trunk = [rates[id(each)] for each in trunk.parameters()]
+    assert of_trunk[0] == pytest.approx(0.5 * 0.01)
+    assert of_trunk == sorted(of_trunk)
+    assert of_trunk[-1] == pytest.approx(0.5)
+    within = {id(each) for each in trunk.parameters()}
+    assert {rate for each, rate in rates.items() if each not in within} == {1.0}
+    alone = make_optimiser(OptimiserConfig(), model, method, 1.0, CPU)
+    assert {group["lr"] for group in alone.param_groups} == {1.0}
+    with pytest.raises(ValueError, match="trunk_rate is for methods with layers of their own"):
+        make_optimiser(OptimiserConfig(trunk_rate=0.1, first_layer_rate=0.1), *made("nca"), 0.01, CPU)
+    freeze(model, ["all"])
+    with pytest.raises(ValueError, match="first_layer_rate is for a network that learns"):
+        make_optimiser(OptimiserConfig(first_layer_rate=0.1), model, method, 1.0, CPU)
+
+
+def test_frozen_statistics():
+    """All weights learn; what batch norm knows of its inputs stays, and an image is embedded alike in any batch."""
+    model, _ = made("nca")
+    freeze(model.train(), ["statistics"])
+    assert all(each.requires_grad for each in model.parameters())
+    before = {name: each.clone() for name, each in model.named_buffers()}
+    assert before
+    images = torch.rand(6, 1, 16, 16)
+    torch.testing.assert_close(model(images)[:2], model(images[:2]))
+    assert all(torch.equal(each, before[name]) for name, each in model.named_buffers())
+
+
+def test_frozen_statistics_of_weights_that_have_learned_nothing(tmp_path):
+    with pytest.raises(ValueError, match="frozen statistics are those of a network that has learned before: add --init"):
+        train(small(frozen=("statistics",)), tmp_path / "run")
+    train(small(updates=2), tmp_path / "first")
+    config = small(updates=4, frozen=("statistics",), init=str(tmp_path / "first"), validate_every=2)
+    train(config, tmp_path / "second")
+    first, second = (read_tensors(tmp_path / name / "model.safetensors") for name in ("first", "second"))
+    for name, tensor in first.items():
+        assert torch.equal(tensor, second[name]) == ("running" in name or "tracked" in name), name
+
+
 def test_frozen_layers():
     model, method = made("prototypical")
     freeze(model.train(), ["0", "1"])
@@ -84,7 +128,8 @@ def test_frozen_layers():
     model(torch.rand(6, 1, 16, 16))
     changed = {name.split(".")[1] for name, each in model.state_dict().items() if not torch.equal(each, before[name])}
     assert changed == {"2", "3"}  # the running statistics of the others alone
-    with pytest.raises(ValueError, match="frozen: the network has no layer '7': there is '0', '1', '2', '3', '4'"):
+    there = "there is '0', '1', '2', '3', '4', and 'all' and 'statistics'"
+    with pytest.raises(ValueError, match=f"frozen: the network has no layer '7': {there}"):
         freeze(model, ["7"])
     with pytest.raises(ValueError, match=r"no layer '0.nothing': there is '0.0', '0.1'"):
         freeze(model, ["0.nothing"])

@@ -30,9 +30,20 @@ from rankshot.registry import Choice
 from rankshot.tensors import read_tensors
 
 from .config import TrainConfig
+from .optimiser import STATISTICS
 
 MOST_OF_GPU = 0.5  # of the memory that is free, that images take; the rest is for learning from them
 GIVEN = "given from Python"  # the name of data that is
+
+
+def check_statistics(config: TrainConfig, network: nn.Module | None = None, method: Method | None = None) -> None:
+    """Frozen statistics of batch norm must be there, and count."""
+    if STATISTICS not in config.network.frozen:
+        return
+    if config.network.init is None and network is None:
+        raise ValueError("frozen statistics are those of a network that has learned before: add --init")
+    if method is not None and not method.in_parts:
+        raise ValueError(f"{config.method.name} normalises every task by itself: leave out --frozen statistics")
 
 
 @dataclass(frozen=True)

@@ -30,24 +30,27 @@ from rankshot.registry import Choice
 from rankshot.schema import read_json
 from rankshot.terminal import counting, say
 
-from .assembly import Objects, described, network_and_method, where_to_train
+from .assembly import Objects, check_statistics, described, network_and_method, where_to_train
 from .batch_memory import SHARE, bytes_an_image, free_bytes
 from .config import TrainConfig
-from .optimiser import freeze
+from .optimiser import STATISTICS, freeze
 
 USUAL = Preprocess(3, SIZE, SIZE)
 METHOD = TrainConfig().method.name
-# How photographs are fine-tuned (docs/experiments.md); FINE_TUNING is for weights that no run has made, such as ImageNet's.
+# How photographs are fine-tuned (docs/experiments.md); FINE_TUNING is for weights that no run has made, such as ImageNet's,
+# and HEAD_ALONE for a head on such a network, which does not change.
 PHOTOGRAPHS = ("flip", "crop", "jitter")
 RATE_AT_MOST = 0.001
 FINE_TUNING: dict[str, Any] = {
     "augment": PHOTOGRAPHS,
     "schedule": "cosine",
-    "learning_rate": 0.0003,
-    "updates": 300,
-    "validate_every": 30,
+    "learning_rate": 0.0001,
+    "frozen": (STATISTICS,),
+    "updates": 200,
+    "validate_every": 20,
 }
-HEAD_ALONE: dict[Any, dict[str, Any]] = {"scale": {"learning_rate": 0.003}}  # of a frozen network
+HEAD_ALONE: dict[str, Any] = {"learning_rate": 0.0003, "updates": 300, "validate_every": 30}
+RATES_OF_HEADS = {"scale": 0.003}  # alone, on any network
 TOLD_BY_A_RUN = {"data", "method"}  # in config.json
 Tell = Callable[[str], None]
 
@@ -118,6 +121,7 @@ def fitted(config: TrainConfig, given: Container[str], tell: Tell = say, *, pres
         config = with_weights_of_its_name(config, tell)
     if config.network.init is not None:
         config = with_recipe_of_its_start(config, given, tell, preset)
+    check_statistics(config)
     wanted = wanted_by(config)
     try_to_build(config, of_size(wanted, config.data.size) or USUAL)
     config = with_images_ready(config, wanted, config.network.init or config.network.architecture.name, tell)
@@ -147,13 +151,15 @@ def with_recipe_of_its_start(
 ) -> TrainConfig:
     """The recipe that the first weights were made by, or else the usual one of fine-tuning, but for what is given."""
     init = str(config.network.init)
-    recipe = recipe_of(init)
-    if "all" in config.network.frozen:
-        recipe |= HEAD_ALONE.get(config.network.head, {})
+    head_alone = "all" in config.network.frozen
+    recipe = recipe_of(init, head_alone=head_alone)
+    if head_alone and config.network.head in RATES_OF_HEADS:
+        recipe["learning_rate"] = RATES_OF_HEADS[str(config.network.head)]
     if preset is not None:  # which says all but what the network itself is
         recipe = {"mirror": recipe["mirror"]}
     if config.method.is_object or method_class(config.method.name) is not LossMethod:  # it has one of its own
         recipe.pop("learning_rate", None)
+        recipe.pop("frozen", None)  # MAML and its like normalise every task by itself
     now = config.flat()
     changes = {name: value for name, value in recipe.items() if name not in given and now[name] != value}
     if changes.get("mirror") and "flip" not in changes.get("augment", now["augment"]):
@@ -168,16 +174,19 @@ def with_recipe_of_its_start(
     return config.changed(**changes)
 
 
-def recipe_of(init: str) -> dict[str, Any]:
+def recipe_of(init: str, *, head_alone: bool = False) -> dict[str, Any]:
     """Settings of a run that begins with these weights: what they were made by, with all the augmentation of photographs
     where they have seen mirror images, and no faster than fine-tuning bears."""
     folder = folder_with_network(init)
     mirror = bool(embedder_in(described_in(folder)).get("mirror"))
     if not read_json(folder / CONFIG).keys() >= TOLD_BY_A_RUN:
-        return {**FINE_TUNING, "mirror": mirror}
+        return {**FINE_TUNING, **(HEAD_ALONE if head_alone else {}), "mirror": mirror}
     made_by = TrainConfig.from_json(folder / CONFIG)
-    augment = made_by.data.augment
+    augment, frozen = made_by.data.augment, made_by.network.frozen
+    # Of a run that kept the statistics it began with, by itself or with all its layers, they are still those.
+    kept = {"frozen": (STATISTICS,)} if STATISTICS in frozen or "all" in frozen else {}
     return {
+        **kept,
         "augment": PHOTOGRAPHS if "flip" in augment else augment,
         "schedule": made_by.optimiser.schedule,
         "average": made_by.optimiser.average,

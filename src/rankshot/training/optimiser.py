@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn, optim
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from rankshot.models.network import trunk_of
 
@@ -15,6 +16,9 @@ from .sections import OptimiserConfig
 
 # Tensors that an optimiser keeps of each weight. They are there from the start: a checkpoint is filled in place.
 KEPT = {"adam": ("step", "exp_avg", "exp_avg_sq"), "adamw": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
+
+STATISTICS = "statistics"  # takes the place of a layer's name
+STEPS = 10  # of the rates of the layers of a network, where they differ
 
 # Layers whose weights are of no channel alone; and norms, whose weights may have any shape.
 MATRICES = (nn.Linear, nn.Bilinear, nn.Embedding, nn.modules.conv._ConvNd)
@@ -32,11 +36,19 @@ def _layers_near(network: nn.Module, prefix: str) -> list[str]:
 
 
 def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
-    """Layers of the embedding network that do not learn: neither their weights nor their batch statistics."""
+    """Layers of the embedding network that do not learn: neither their weights nor their batch statistics.
+
+    "all" is every layer. "statistics" is no layer: the weights of batch norm learn, and its running averages do not.
+    """
     trunk = trunk_of(network)
     for prefix in prefixes:
         if not prefix:
             raise ValueError("frozen: a layer has a name, got an empty one")
+        if prefix == STATISTICS:
+            for module in trunk.modules():
+                if isinstance(module, _BatchNorm):
+                    module.eval()
+            continue
         if prefix == "all":
             inside, weights = list(trunk.modules()), list(trunk.parameters())
         else:
@@ -44,7 +56,8 @@ def freeze(network: nn.Module, prefixes: Sequence[str]) -> None:
             weights = [part for name, part in trunk.named_parameters() if name == prefix or name.startswith(f"{prefix}.")]
         if not inside and not weights:
             raise ValueError(
-                f"frozen: the network has no layer {prefix!r}: there is {', '.join(_layers_near(trunk, prefix))}"
+                f"frozen: the network has no layer {prefix!r}: there is {', '.join(_layers_near(trunk, prefix))}, "
+                f"and 'all' and {STATISTICS!r}"
             )
         for weight in weights:
             weight.requires_grad_(False)
@@ -79,8 +92,12 @@ def make_optimiser(
         has_weights = any(True for _ in model.parameters())
         why = "all weights are frozen, and there is no head (--head 128)" if has_weights else "the network has no weights"
         raise ValueError(f"there is nothing to learn: {why}")
-    if config.trunk_rate != 1 and len({group["factor"] for group in groups}) == 1:
+    trunk = {id(weight) for weight in trunk_of(model).parameters()}
+    learns = {id(weight) for group in groups for weight in group["params"]}
+    if config.trunk_rate != 1 and learns <= trunk:
         raise ValueError("trunk_rate is for methods with layers of their own beside the network: set learning_rate instead")
+    if config.first_layer_rate != 1 and not learns & trunk:
+        raise ValueError("first_layer_rate is for a network that learns, and all of its layers are frozen: leave it out")
     optimiser: optim.Optimizer
     if config.name == "sgd":
         optimiser = optim.SGD(groups, momentum=config.momentum, nesterov=config.nesterov, fused=True)
@@ -102,15 +119,28 @@ def _first_state(config: OptimiserConfig, weight: Tensor, device: torch.device) 
 
 def _groups(config: OptimiserConfig, model: nn.Module, method: nn.Module) -> list[dict[str, Any]]:
     """Weights that go together: by how fast they learn, and whether they shrink."""
-    trunk = {id(weight) for weight in trunk_of(model).parameters()}
+    of_trunk = _layer_rates(trunk_of(model), config.first_layer_rate)
     shrinks = {id(weight) for module in (model, method) for weight in _weights_that_shrink(module)}
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for weight in [*model.parameters(), *method.parameters()]:
         if weight.requires_grad:
-            factor = config.trunk_rate if id(weight) in trunk else 1.0
+            factor = config.trunk_rate * of_trunk[id(weight)] if id(weight) in of_trunk else 1.0
             decay = config.weight_decay if id(weight) in shrinks else 0.0
             groups.setdefault((factor, decay), []).append(weight)
     return [{"params": weights, "factor": factor, "weight_decay": decay} for (factor, decay), weights in groups.items()]
+
+
+def _layer_rates(trunk: nn.Module, of_the_first: float) -> dict[int, float]:
+    """By the id of each weight: from the first layer's rate to 1, the last one's, in ten steps at most, since an optimiser
+    takes them one after another. Layers come in the order in which the network defines them."""
+    layers = [list(module.parameters(recurse=False)) for module in trunk.modules()]
+    layers = [weights for weights in layers if weights]
+    rates: dict[int, float] = {}
+    for depth, weights in enumerate(layers):
+        step = round(depth * (STEPS - 1) / max(1, len(layers) - 1))
+        for weight in weights:
+            rates.setdefault(id(weight), of_the_first ** (1 - step / (STEPS - 1)))
+    return rates
 
 
 def _weights_that_shrink(network: nn.Module) -> Iterator[Tensor]:

@@ -97,7 +97,8 @@ class NetworkConfig:
     that starts by whitening what images of one class differ in, for --frozen all. None: none."""
     frozen: tuple[str, ...] = ()
     """Layers of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4.
-    all: every layer but the head."""
+    all: every layer but the head. statistics: the running averages of batch norm, by which every image is then normalised
+    in training too; the weights learn. Fine-tuning begins with statistics; where you name layers, name it too."""
 
     def __post_init__(self) -> None:
         _check(self)
@@ -122,6 +123,9 @@ class OptimiserConfig:
     """Largest norm of the gradient, of all weights together; longer ones are scaled down. None: no limit."""
     trunk_rate: Annotated[float, Between(0, 1e6)] = 1.0
     """Learning rate of the embedding network, as a factor of that of the method's own layers, such as a classifier."""
+    first_layer_rate: Annotated[float, Between(1e-6, 1e6)] = 1.0
+    """Learning rate of the network's first layer, as a factor of that of its last. The layers between them have rates
+    between these, which rise from layer to layer. 1: all the same."""
     warm_up: Annotated[int, Between(0, UPDATES)] = 0
     """Updates in which the learning rate rises from 0."""
     schedule: Literal["constant", "step", "cosine"] = "constant"

@@ -21,7 +21,16 @@ from rankshot.processes import check_gpus
 from rankshot.vectors import NotFinite
 
 from . import run_folder
-from .assembly import Images, Objects, check_apart, images_for, network_and_method, where_images_lie, where_to_train
+from .assembly import (
+    Images,
+    Objects,
+    check_apart,
+    check_statistics,
+    images_for,
+    network_and_method,
+    where_images_lie,
+    where_to_train,
+)
 from .batch import Batch
 from .config import TrainConfig
 from .inputs import Inputs, Pictures, can_be_embedded_once, embedded_once
@@ -104,6 +113,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
         raise ValueError(f"memory is {config.batch.memory}, and {few}: remember no more than these")
     resumes = resume and run_folder.has_checkpoint(folder)
     model, method = _network_and_method(config, folder, images, objects, resumes=resumes)
+    check_statistics(config, objects.network, method)
     _check_can_be_shared(config, method, device)
     _check_can_be_compiled(config, method)
     if not method.mixed and config.run.precision == "bfloat16":

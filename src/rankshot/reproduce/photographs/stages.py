@@ -104,6 +104,6 @@ def _there_of_heads(results: Path, network: str) -> tuple[int, int]:
 
 def _there_of(results: Path, task: str, part: str) -> tuple[int, int]:
     """Trials and tests; which tests there will be, the trials decide."""
-    expected = len(METHODS) * (2 * len(fine_tuning.RATES) + len(fine_tuning.SEEDS))
+    expected = len(METHODS) * (2 * len(fine_tuning.RATES[part]) + len(fine_tuning.SEEDS))
     folder = results / fine_tuning.FOLDER / task / part
     return sum(len(list((folder / kind).glob("*.json"))) for kind in ("trials", "test")), expected

@@ -19,11 +19,21 @@ from .resnet12_heads import RULES, retrieved
 from .resnet12_model import NAME as MODEL
 from .resnet12_model import record_of as model_record
 
+BIRDS = Path("trials/birds-51-100")
+LOSSES = {"MultiSimilarityLoss": "multi-similarity"}
+SHOWN = {
+    "smooth-ap": "Smooth-AP",
+    "proxy-anchor": "ProxyAnchor",
+    "multi-similarity": "MultiSimilarity",
+    "map-ssvm": "mAP-SSVM",
+    "map-dlm": "mAP-DLM",
+}
 PUBLISHED = {"RFS, distilled": ("64.8", "82.1"), "FEAT": ("66.8", "82.1"), "DeepEMD": ("68.8", "84.1")}
 RANKED = {"": "", "nothing": "", "upright": "classes", "classes": "classes", "turned": "turned classes", "images": "images"}
 RULE_NAMES = {"prototype": "class mean", "logistic": "logistic"}
 PARTS = {
     "network": "the whole network",
+    "batch-statistics": "the same, normalised by each batch",
     "head": "a linear head, the network frozen",
     "whitened": "a whitened head, the network frozen",
 }
@@ -88,10 +98,38 @@ def page(results: Path) -> str:
         parts += ["## ResNet-12 on mini-ImageNet", deep_trials(results)]
     if list((results / HEADS).glob("*/test/*.json")):
         parts += ["## Heads for it", heads(results)]
+    if list((results / BIRDS).glob("*.json")):
+        parts += ["## Settings tried on birds 51-100", birds(results)]
     for task in TASKS:
         if (results / FINE_TUNED / task / "untaught.json").is_file():
             parts += [f"## EfficientNet-Lite0 taught {task}", of_fine_tuning(results, task)]
     return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def birds(results: Path) -> str:
+    """What was tried on birds 51-100 by networks that were taught birds 1-50, the best last; a trial's seeds together."""
+    trials: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted((results / BIRDS).glob("*.json")):
+        record = read_json(path)
+        trials.setdefault(record["trial"]["name"], []).append(record)
+    rows = []
+    for records_of_it in sorted(trials.values(), key=lambda some: mean(each["results"]["map_at_r"] for each in some)):
+        trial = records_of_it[0]["trial"]
+        settings = trial["settings"] | ({"miner": trial["miner"]} if "miner" in trial else {})
+        how = ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
+        figures = [_spread([each["results"][name] for each in records_of_it]) for name in ("recall_at_1", "map_at_r")]
+        of_norm = {"batch": "each batch", "frozen": "as they come"}[trial["statistics"]]
+        rows.append(
+            [LOSSES.get(trial["loss"], trial["loss"]), how, of_norm, f"{trial['rate']:g}", str(trial["updates"]), *figures]
+        )
+    return table(["", "settings", "statistics of batch norm", "rate", "updates", "Recall@1", "MAP@R"], rows)
+
+
+def _plain(value: Any) -> str:
+    """A setting in a cell: numbers short, lists by their ends."""
+    if isinstance(value, list):
+        return f"{_plain(value[0])} … {_plain(value[-1])}"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def of_fine_tuning(results: Path, task: str) -> str:
@@ -107,6 +145,26 @@ def of_fine_tuning(results: Path, task: str) -> str:
             by_metric = zip(*(_figures(each, metrics) for each in some), strict=True)
             rows.append([f"`{method}`", learned, *(_spread(list(values)) for values in by_metric)])
     return table(["", "what learned", *columns], rows)
+
+
+def fine_tuning_in_short(results: Path) -> str:
+    """The whole network by a few losses, on products and on birds that it has not been taught."""
+    few = "5-shot 20-way"
+
+    def figures(found: list[dict[str, Any]], task: str) -> list[str]:
+        if task == "grocery":
+            return [_spread([100 * each["prototype"][few]["mean"] for each in found])]
+        return [_spread([each[name] for each in found]) for name in ("recall_at_1", "map_at_r")]
+
+    untaught = {task: read_json(results / FINE_TUNED / task / "untaught.json")["results"] for task in TASKS}
+    rows = [["as it comes", *figures([untaught["grocery"]], "grocery"), *figures([untaught["cub"]], "cub")]]
+    for method, name in SHOWN.items():
+        cells = []
+        for task in ("grocery", "cub"):
+            found = [record["results"] for record in records(results, task, "network", "test", method)]
+            cells += figures(found, task)
+        rows.append([f"fine-tuned by {name}", *cells])
+    return table(["EfficientNet-Lite0", "products: 20-way 5-shot", "birds: Recall@1", "MAP@R"], rows)
 
 
 def _few_shot(figures: dict[str, Any]) -> list[tuple[str, str]]:
