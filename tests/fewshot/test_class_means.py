@@ -74,18 +74,22 @@ def test_none_are_left_where_they_do_not_help(tmp_path, drawn, monkeypatch):
 
 
 def test_whether_they_help():
-    """Images have more or less of one thing in common, and so are near everything, or nothing."""
-    random = torch.Generator().manual_seed(0)
+    """Images, and the classes that a network was trained on, have more or less of one thing in common.
+
+    What has much of it is near everything.
+    """
+    random, unit = torch.Generator().manual_seed(0), torch.nn.functional.normalize
     labels = torch.arange(12).repeat_interleave(15)
-    common = torch.nn.functional.normalize(torch.ones(1, 30), dim=-1)
+    common = unit(torch.ones(1, 30), dim=-1)
     amount = 2 * torch.rand(len(labels), 1, generator=random)
-    own = torch.nn.functional.normalize(torch.randn(12, 30, generator=random), dim=-1)[labels]
-    images = torch.nn.functional.normalize(own + amount * common + 0.15 * torch.randn(len(labels), 30, generator=random))
-    assert help_reject(common, images, labels)
-    assert not help_reject(-common, images, labels)
-    assert not help_reject(0 * common, images, labels)  # they change nothing
-    assert not help_reject(common, images[:30], labels[:30])  # two classes: none can be left out
-    assert not help_reject(common, images[::15], labels[::15])  # a single image of each
+    own = unit(torch.randn(12, 30, generator=random), dim=-1)[labels]
+    images = unit(own + amount * common + 0.15 * torch.randn(len(labels), 30, generator=random), dim=-1)
+    trained = unit(unit(torch.randn(30, 30, generator=random), dim=-1) + common, dim=-1)
+    assert help_reject(trained, images, labels)
+    assert not help_reject(-trained, images, labels)
+    assert not help_reject(0 * trained, images, labels)  # they say nothing
+    assert not help_reject(trained, images[:30], labels[:30])  # two classes: none can be left out
+    assert not help_reject(trained, images[::15], labels[::15])  # a single image of each
 
 
 def test_a_classifier_counts_them_against_an_image(tmp_path, drawn, always):

@@ -66,13 +66,18 @@ def test_thresholds_go_with_the_class_means_that_they_were_measured_with(tmp_pat
     vectors = torch.nn.functional.normalize(torch.rand(60, 4), dim=-1)
     labels = torch.arange(3).repeat_interleave(20)
     plain, less = measured(vectors, labels), measured(vectors, labels, means)
-    assert (plain.with_class_means, less.with_class_means) == (False, True)
+    assert (plain.temperature, less.temperature) == (None, class_means.TEMPERATURE)
     assert max(less.thresholds) < min(plain.thresholds)
     for thresholds in (plain, less):
+        with_means = thresholds.temperature is not None
         (tmp_path / ONE_SHOT).write_text(json.dumps(thresholds._asdict()))
         class_means.write(tmp_path, None)
-        assert (known_beside(tmp_path)[0] is None) == thresholds.with_class_means
+        assert (known_beside(tmp_path)[0] is None) == with_means
         class_means.write(tmp_path, means)
         found, beside = known_beside(tmp_path)
-        assert (found is None) != thresholds.with_class_means
+        assert (found is None) != with_means
         torch.testing.assert_close(beside, means.double(), atol=1e-3, rtol=0)
+    # Of an earlier version, in which the class means counted in another way.
+    earlier = {name: value for name, value in less._asdict().items() if name != "temperature"} | {"with_class_means": True}
+    (tmp_path / ONE_SHOT).write_text(json.dumps(earlier))
+    assert known_beside(tmp_path)[0] is None

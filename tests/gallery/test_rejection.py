@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from rankshot.fewshot.class_means import AGAINST, other_classes
+from rankshot.fewshot.class_means import TEMPERATURE, other_classes
 from rankshot.fewshot.rules import prototypes
 from rankshot.gallery.rejection import among_themselves, calibrated, judged, nearness
 
@@ -52,10 +52,31 @@ def test_what_cannot_be_told():
 
 
 def test_what_looks_like_another_class_is_less_near():
-    centres, other = torch.eye(3, dtype=torch.float64)[:2], torch.eye(3, dtype=torch.float64)[2:]
-    queries = normalize(torch.tensor([[1.0, 0, 0], [1, 0, 1], [0, 0, 1]], dtype=torch.float64), dim=-1)
-    expected = torch.tensor([1, (1 - AGAINST) / 2**0.5, -AGAINST], dtype=torch.float64)
-    torch.testing.assert_close(nearness(queries, centres, other), expected)
+    """By the definition, one query and one class at a time."""
+    centres, other = torch.eye(4, dtype=torch.float64)[:2], torch.eye(4, dtype=torch.float64)[2:]
+    queries = normalize(
+        torch.tensor([[1.0, 0, 0, 0], [1, 0, 1, 0], [0, 0, 1, 0], [0, 0, 1, 1]], dtype=torch.float64), dim=-1
+    )
+
+    def soft_maximum(cosines):
+        return TEMPERATURE * math.log(sum(math.exp(cosine / TEMPERATURE) for cosine in cosines) / len(cosines))
+
+    expected = [
+        soft_maximum([float(query @ centre) for centre in centres]) - soft_maximum([float(query @ one) for one in other])
+        for query in queries
+    ]
+    found = nearness(queries, centres, other)
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
+    assert found[0] > found[1] > found[3] > found[2]  # the last is less like either of the others than the third like one
+    torch.testing.assert_close(nearness(queries, centres), (queries @ centres.T).amax(-1))
+
+
+def test_a_threshold_means_about_the_same_among_few_classes_as_among_many():
+    """As many copies of each class change nothing."""
+    support, _ = example((3, 3, 3), seed=2)
+    queries, centres, others = support[:4], support[4:6], support[6:]
+    found = nearness(queries, centres, others)
+    torch.testing.assert_close(nearness(queries, centres.repeat(7, 1), others.repeat(3, 1)), found)
 
 
 def test_classes_that_are_taught_do_not_count_against_themselves():

@@ -1,7 +1,7 @@
 """Classes that a network was trained on, by the mean of each: an image that is near one of them may be none of yours.
 
 They lie with the weights where that helps on classes that the network was not trained on: "none of these" then counts
-against an image how near it is to them (`gallery.rejection`).
+against an image how near it is to them (`nearness`, which `gallery.rejection` asks).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .evaluation import embed_all
 from .rules import class_sums, prototypes
 from .tasks import Classification
 
-AGAINST = 0.75  # of the cosine with the nearest class that the network was trained on
+TEMPERATURE = 0.1  # of the soft maximum, in cosines; chosen on validation classes (results/trials/rejection.jsonl)
 MOST_CLASSES, IMAGES_A_CLASS = 128, 10
 WAY, SHOT, EPISODES, RATE = 20, 5, 200, 0.05  # by which it is judged whether they help
 AT_LEAST = 1.1  # times as many strangers, to be worth having
@@ -54,11 +54,26 @@ def measured(network: nn.Module, images: ImageSet) -> Tensor:
     return prototypes(vectors, torch.from_numpy(labels), len(classes)).float()
 
 
-def against(queries: Tensor, trained: Tensor | None) -> Tensor:
-    """(Q, D) unit vectors -> (Q,): what counts against each of them, by the means of classes (C, D), if there are any."""
-    if trained is None or not len(trained):
-        return queries.new_zeros(len(queries))
-    return AGAINST * (queries @ trained.T).amax(-1)
+def nearness(to_taught: Tensor, to_others: Tensor | None = None) -> Tensor:
+    """How near images are to the taught classes, by their cosines (…, way) with the mean of each: (…,).
+
+    That is the largest of them. Where there are also cosines (…, C) with classes that the network was trained on, it is the
+    difference of two soft maxima: how much more an image looks like a taught class than like another one. A class with a
+    cosine of -inf is not there.
+
+    >>> nearness(torch.tensor([[0.9, 0.1]])), nearness(torch.tensor([[0.9, 0.9]]), torch.tensor([[0.4]]))
+    (tensor([0.9000]), tensor([0.5000]))
+    """
+    if to_others is None or not to_others.shape[-1]:
+        return to_taught.amax(-1)
+    against = _soft_maximum(to_others)
+    return (_soft_maximum(to_taught) - against).where(against.isfinite(), to_taught.amax(-1))
+
+
+def _soft_maximum(cosines: Tensor) -> Tensor:
+    """Of the mean, not of the sum: a threshold then means about the same among few classes as among many."""
+    number = cosines.isfinite().sum(-1).clamp(min=1).to(cosines.dtype)
+    return TEMPERATURE * ((cosines / TEMPERATURE).logsumexp(-1) - number.log())
 
 
 def other_classes(trained: Tensor, support: Tensor, labels: Tensor, way: int) -> Tensor:
@@ -98,16 +113,15 @@ def help_reject(means: Tensor, vectors: Tensor, labels: Tensor) -> bool:
     episodes = draw_episodes(labels, Classification(way, shot, per_class), EPISODES, 0)
     embedded = vectors[episodes]
     centres = nn.functional.normalize(embedded[:, :-1, :shot].mean(2), dim=-1)
-    near = (embedded[:, :, shot:] @ centres[:, None].mT).amax(-1)
+    near = embedded[:, :, shot:] @ centres[:, None].mT
     trained = means.to(vectors)
     counts = torch.full((way - 1,), float(shot), dtype=vectors.dtype)
     others = _are_others(trained, embedded[:, :-1, :shot].sum(2), counts)[:, None, None]
-    nearest = (embedded[:, :, shot:] @ trained.T).masked_fill(~others, -torch.inf).amax(-1)
-    less = AGAINST * nearest.where(nearest.isfinite(), 0.0)
+    to_others = (embedded[:, :, shot:] @ trained.T).masked_fill(~others, -torch.inf)
     caught = []
-    for nearness in (near, near - less):
-        threshold = nearness[:, :-1].flatten().double().quantile(RATE)
-        caught.append((nearness[:, -1] < threshold).double().mean().item())
+    for found in (nearness(near), nearness(near, to_others)):
+        threshold = found[:, :-1].flatten().double().quantile(RATE)
+        caught.append((found[:, -1] < threshold).double().mean().item())
     return caught[1] > AT_LEAST * caught[0]
 
 

@@ -65,6 +65,16 @@ class Taught(NamedTuple):
     others: Tensor | None = None
 
 
+class Asked(NamedTuple):
+    """Images that have been embedded and checked, for several questions about them; and what was taught then.
+
+    vectors   (n, D) float64, of length 1
+    """
+
+    taught: Taught
+    vectors: Tensor
+
+
 TEACHING = threading.RLock()  # two threads that teach at once: the second adds to what the first has taught
 
 
@@ -171,7 +181,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each, or `unknown`."""
-        taught, vectors = self._asked(X)
+        taught, vectors = self.asked(X)
         if not len(vectors):
             return np.asarray(taught.classes[:0])
         answers: NDArray[Any] = taught.classes[self._scores(taught, vectors).argmax(-1).numpy()]
@@ -192,13 +202,13 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """(n, classes): how the scores of the rule compare. The temperature is the one that suits the examples best, each
         left out once; it says nothing of images that are none of these."""
-        taught, vectors = self._asked(X)
+        taught, vectors = self.asked(X)
         return np.asarray((self._scores(taught, vectors) / taught.temperature).softmax(-1).numpy())
 
     def nearness(self, X: Any) -> NDArray[np.float64]:
-        """(n,): the cosine with the mean of the nearest class, which `threshold` is about; less a part of that with the
-        nearest of the other classes that the network was trained on, where these come with its weights."""
-        return np.asarray(_nearness(*self._asked(X)).numpy())
+        """(n,), which `threshold` is about: the cosine with the mean of the nearest class. Where the weights bring classes
+        that the network was trained on: how much more an image looks like a taught class than like one of these."""
+        return np.asarray(_nearness(*self.asked(X)).numpy())
 
     def neighbours(self, X: Any, k: int = 5, of: Sequence[Any] | None = None) -> list[list[Neighbour]]:
         """For each image the examples nearest to it, the nearest first.
@@ -208,7 +218,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         """
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
-        taught, vectors = self._asked(X)
+        taught, vectors = self.asked(X)
         if of is not None and len(of) != len(vectors):
             raise ValueError(f"of must be a class for each of {len(vectors)} images, got {len(of)}")
         cosines = vectors @ torch.from_numpy(taught.support).T
@@ -266,13 +276,15 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         check_is_fitted(self)
         return self._taught
 
-    def _asked(self, X: Any) -> tuple[Taught, Tensor]:
-        """What is taught, and (n, D) float64 vectors of length 1 to be asked about."""
+    def asked(self, X: Any) -> Asked:
+        """Images or vectors, made ready once: `predict_proba`, `nearness` and `neighbours` take it in place of them."""
+        if isinstance(X, Asked):
+            return X
         taught = self._now()
         vectors = self._vectors_of(X)
         if vectors.shape[1] != taught.support.shape[1]:
             raise ValueError(f"the examples have {taught.support.shape[1]} dimensions, got {vectors.shape[1]}")
-        return taught, vectors
+        return Asked(taught, vectors)
 
     def _check_settings(self) -> None:
         if self.rule != "auto":

@@ -53,6 +53,13 @@ class Embedded(NamedTuple):
     failures: list[Failure]
 
 
+class Coming(NamedTuple):
+    """(n, D) float32 on the CPU, which are there when a GPU says so."""
+
+    vectors: torch.Tensor
+    arrived: torch.cuda.Event | None
+
+
 def check_memory(network: nn.Module, preprocess: Preprocess, name: str) -> None:
     """A file may ask for images so large that one of them takes all memory within the network."""
     widest = max([3, *(module.out_channels for module in network.modules() if isinstance(module, nn.Conv2d))])
@@ -146,18 +153,18 @@ class Embedder:
 
     def each(self, images: Iterable[Any]) -> Iterator[Embedded]:
         """Chunk by chunk, for more images than fit in memory; those that cannot be read are told, and the rest goes on."""
-        ahead = int(self.device.type == "cuda")  # which computes a chunk while the vectors of the one before it are fetched
-        begun: deque[tuple[list[int], torch.Tensor | None, list[Failure]]] = deque()
+        ahead = int(self.device.type == "cuda")  # which computes a chunk while the pixels of the next one are put together
+        begun: deque[tuple[list[int], Coming | None, list[Failure]]] = deque()
         for places, pixels, failures in decoded(images, self.preprocess, self._at_once):
             begun.append((places, self._embeddings(pixels) if pixels else None, failures))
             if len(begun) > ahead:
                 yield self._ended(*begun.popleft())
         yield from (self._ended(*chunk) for chunk in begun)
 
-    def _ended(self, places: list[int], embeddings: torch.Tensor | None, failures: list[Failure]) -> Embedded:
-        if embeddings is None:
+    def _ended(self, places: list[int], coming: Coming | None, failures: list[Failure]) -> Embedded:
+        if coming is None:
             return Embedded(places, np.zeros((0, self.dimensions), np.float32), failures)
-        return Embedded(places, self._fetched(embeddings), failures)
+        return Embedded(places, self._fetched(coming), failures)
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """Into a new folder that takes this one's place anywhere: network, how images are made ready, and what is known."""
@@ -204,21 +211,33 @@ class Embedder:
         """By which its vectors are known again."""
         return {"name": self.name, "fingerprint": self.fingerprint}
 
-    def _embeddings(self, pixels: Sequence[NDArray[np.uint8]]) -> torch.Tensor:
-        """Where the network computes; a GPU may not be ready with them yet."""
+    def _embeddings(self, pixels: Sequence[NDArray[np.uint8]]) -> Coming:
+        """A GPU may not be ready with them yet."""
         like = self._like()
         on_gpu = like.device.type == "cuda"
-        images = torch.empty(len(pixels), *self.preprocess.shape, dtype=torch.uint8, pin_memory=on_gpu)
+        images = torch.empty(len(pixels), *self.preprocess.shape, dtype=torch.uint8, device="cpu", pin_memory=on_gpu)
         np.stack(pixels, out=images.numpy())
         with as_precisely_as_a_cpu(like.device):
             images = images.to(like.device, non_blocking=True)  # as bytes: a quarter of the way
-            embeddings = unit_vectors(embed(self.network, images.to(like.dtype) / 255))
+            embeddings = unit_vectors(embed(self.network, images.to(like.dtype) / 255)).float()
         if embeddings.dim() != 2:
             raise ValueError(f"{self.name} must give (B, D) embeddings, got shape {tuple(embeddings.shape)}")
-        return embeddings
+        if not on_gpu:
+            return Coming(embeddings.cpu(), None)
+        # The way back is asked for now: asked for later, it would come after what the GPU is given meanwhile.
+        vectors = torch.empty(embeddings.shape, dtype=torch.float32, device="cpu", pin_memory=True).copy_(
+            embeddings, non_blocking=True
+        )
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        arrived.record(torch.cuda.current_stream(like.device))
+        return Coming(vectors, arrived)
 
-    def _fetched(self, embeddings: torch.Tensor) -> Vectors:
-        vectors: Vectors = embeddings.float().cpu().numpy()
+    def _fetched(self, coming: Coming) -> Vectors:
+        if coming.arrived is None:
+            vectors: Vectors = coming.vectors.numpy()
+        else:
+            coming.arrived.synchronize()
+            vectors = coming.vectors.numpy().copy()  # memory that a GPU can write to is scarce
         if not np.isfinite(vectors).all():
             raise ValueError(f"{self.name} gives embeddings that are not finite")
         return vectors

@@ -28,7 +28,21 @@ import numpy as np
 from rankshot.schema import Between, checked
 
 from .filters import Wanted
-from .store import Chunk, Filter, Hit, Metadata, Source, UnknownId, Vectors, check_ids, decoded, encoded, there_already
+from .store import (
+    CannotKeep,
+    Chunk,
+    Filter,
+    Hit,
+    Metadata,
+    NotAnswering,
+    Source,
+    UnknownId,
+    Vectors,
+    check_ids,
+    decoded,
+    encoded,
+    there_already,
+)
 
 ABOUT = "rankshot_galleries"
 LONGEST_KEY = 1024  # bytes of a key
@@ -70,10 +84,11 @@ class MilvusStore:
     def __init__(self, uri: str, about: Mapping[str, Any] | None = None, dimensions: int | None = None) -> None:
         """With `about` and `dimensions` a new one, without them one that is there."""
         from pymilvus import MilvusClient, MilvusException
+        from pymilvus.exceptions import DataNotMatchException
 
         for name in ("pymilvus", "grpc", "milvus_lite"):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is told once, by us
-        self._exception = MilvusException
+        self._exception, self._mismatch = MilvusException, DataNotMatchException
         self.uri = uri
         server, self.collection = _parts(uri)
         if about is None and uri.endswith(".db") and not Path(uri).exists():
@@ -163,9 +178,17 @@ class MilvusStore:
                 chunk = rows[start : start + at_once]
                 # An upsert, since a try whose answer was lost may have been carried out.
                 done = f"{start} of {len(rows)} images were added" if start else "nothing was added"
-                self._tried(partial(self._client.upsert, self.collection, chunk), done)
+                self._tried(partial(self._written, chunk), done)
             self._settle()
         return names
+
+    def _written(self, rows: list[dict[str, Any]]) -> None:
+        """Not all that JSON can hold has a place here: no number past 64 bits, no half of a character."""
+        try:
+            self._client.upsert(self.collection, rows)
+        except self._mismatch as error:
+            why = str(error.message).rpartition("Detail: ")[2]
+            raise CannotKeep(f"Milvus cannot keep such metadata: {why}") from None
 
     def _numbered(self, ids: Sequence[str | None]) -> list[str]:
         """Ids that are left open become the next numbers that are free."""
@@ -306,7 +329,7 @@ class MilvusStore:
                     said = str(getattr(error, "message", "") or error).splitlines()[0]
                     if said == "Open local milvus failed":
                         said += ": another process may have it open, or it is damaged"
-                    raise ConnectionError(f"Milvus at {self.uri}: {said}; {done}") from None
+                    raise NotAnswering(f"Milvus at {self.uri}: {said}; {done}") from None
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
 

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from rankshot.fewshot import Classification, class_means
-from rankshot.fewshot.class_means import against
 from rankshot.fewshot.episodes import draw_episodes
 from rankshot.models.folder_files import ONE_SHOT
 from rankshot.schema import Between, read_json
@@ -33,20 +32,21 @@ class Content(TypedDict):
     rates: tuple[Share, ...]
     thresholds: tuple[Nearness, ...]
     caught: tuple[Share, ...]
-    with_class_means: NotRequired[bool]
+    temperature: NotRequired[float | None]
+    with_class_means: NotRequired[bool]  # of earlier versions, whose nearness was another one with them
 
 
 class OneShot(NamedTuple):
     """Share of known images that are less near -> how near.
 
     caught   share of strangers, images of a class that is not there, that are less near too
-    with_class_means   whether classes that the network was trained on have counted against an image
+    temperature   of the nearness, where classes that the network was trained on have counted against an image
     """
 
     rates: tuple[float, ...]
     thresholds: tuple[float, ...]
     caught: tuple[float, ...]
-    with_class_means: bool = False
+    temperature: float | None = None
 
     def threshold(self, rate: float) -> float:
         """Of any rate between those that were measured."""
@@ -61,12 +61,13 @@ def measured(vectors: Tensor, labels: Tensor, trained: Tensor | None = None) -> 
     way = min(WAY, len(labels.unique()))  # type: ignore[no-untyped-call]
     episodes = draw_episodes(labels, Classification(way, 1), EPISODES, SEED)
     embeddings = vectors[episodes]  # (episodes, way, images, D)
-    nearness = (embeddings[:, :, 1:] @ embeddings[:, None, :-1, 0].mT).amax(-1)
-    nearness = nearness - against(vectors, None if trained is None else trained.to(vectors))[episodes[:, :, 1:]]
-    known, strangers = nearness[:, :-1].flatten().double(), nearness[:, -1].flatten().double()
+    to_taught = embeddings[:, :, 1:] @ embeddings[:, None, :-1, 0].mT
+    to_others = None if trained is None else embeddings[:, :, 1:] @ trained.to(vectors).T
+    near = class_means.nearness(to_taught, to_others).double()
+    known, strangers = near[:, :-1].flatten(), near[:, -1].flatten()
     thresholds = known.quantile(torch.tensor(RATES, dtype=torch.float64))
     caught = (strangers[:, None] < thresholds).double().mean(0)
-    return OneShot(RATES, tuple(thresholds.tolist()), tuple(caught.tolist()), trained is not None)
+    return OneShot(RATES, tuple(thresholds.tolist()), tuple(caught.tolist()), _temperature_with(trained))
 
 
 def read(folder: Path) -> OneShot | None:
@@ -74,7 +75,7 @@ def read(folder: Path) -> OneShot | None:
     if not (folder / ONE_SHOT).is_file():
         return None
     content: Content = read_json(folder / ONE_SHOT, Content)
-    kept = OneShot(content["rates"], content["thresholds"], content["caught"], content.get("with_class_means", False))
+    kept = OneShot(content["rates"], content["thresholds"], content["caught"], content.get("temperature"))
     if not len(kept.rates) == len(kept.thresholds) == len(kept.caught) > 0 or list(kept.rates) != sorted(kept.rates):
         raise ValueError(f"{folder / ONE_SHOT} is damaged: it should hold as many thresholds and shares as rates, in order")
     return kept
@@ -84,6 +85,10 @@ def known_beside(folder: Path) -> tuple[OneShot | None, Tensor | None]:
     """The thresholds and the class means that lie with weights; thresholds that were measured without these, or with
     others, are not taken."""
     thresholds, means = read(folder), class_means.read(folder)
-    if thresholds is not None and thresholds.with_class_means != (means is not None):
+    if thresholds is not None and thresholds.temperature != _temperature_with(means):
         thresholds = None
     return thresholds, means
+
+
+def _temperature_with(means: Tensor | None) -> float | None:
+    return None if means is None else class_means.TEMPERATURE

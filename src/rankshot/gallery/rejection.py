@@ -1,9 +1,10 @@
 """None of these: how near an image must be to the nearest class to belong to any.
 
 How near it is, its *nearness*, is its cosine with the nearest prototype, the mean of a class's examples. Where the classes
-are known that the network was trained on, the cosine with the nearest of these counts against it: an image that looks like
-something else that the network knows is less likely one of yours. The threshold comes from the examples themselves, leaving
-one out at a time: so near are images that do belong. Leaving out an example's whole class shows how near strangers come.
+are known that the network was trained on, its likeness to these counts against it: an image that looks like something else
+that the network knows is less likely one of yours (`fewshot.class_means.nearness`). The threshold comes from the examples
+themselves, leaving one out at a time: so near are images that do belong. Leaving out an example's whole class shows how
+near strangers come.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from rankshot.fewshot.class_means import against
+from rankshot.fewshot import class_means
 from rankshot.fewshot.rules import class_sums, prototypes
 
 
@@ -33,7 +34,18 @@ class Rejection(NamedTuple):
 
 def nearness(queries: Tensor, centres: Tensor, others: Tensor | None = None) -> Tensor:
     """(Q, D), (way, D) and perhaps (classes, D) that the network was trained on, unit vectors -> (Q,)."""
-    return (queries @ centres.T).amax(-1) - against(queries, others)
+    return class_means.nearness(queries @ centres.T, None if others is None else queries @ others.T)
+
+
+def among_themselves(support: Tensor, labels: Tensor, way: int, others: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """How near the examples are as queries: left out of their class, of those that are not alone in it; and of all of them,
+    where their class is not there."""
+    cosines = support @ prototypes(support, labels, way).T
+    alike, in_company = _with_their_class(support, labels, way)
+    to_others = None if others is None else support @ others.T
+    known = class_means.nearness(cosines.scatter(1, labels[:, None], alike[:, None]), to_others)[in_company]
+    strangers = class_means.nearness(cosines.scatter(1, labels[:, None], float("-inf")), to_others)
+    return known, strangers[strangers.isfinite()]
 
 
 def _with_their_class(support: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
@@ -41,19 +53,6 @@ def _with_their_class(support: Tensor, labels: Tensor, way: int) -> tuple[Tensor
     sums = class_sums(support, labels, way)
     without = nn.functional.normalize(sums[labels] - support, dim=-1)
     return (support * without).sum(-1), torch.bincount(labels, minlength=way)[labels] > 1
-
-
-def among_themselves(support: Tensor, labels: Tensor, way: int, others: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """How near the examples are as queries: left out of their class, of those that are not alone in it; and of all of them,
-    where their class is not there."""
-    cosines = support @ prototypes(support, labels, way).T
-    cosines.scatter_(1, labels[:, None], float("-inf"))
-    as_strangers = cosines.amax(-1)
-    alike, in_company = _with_their_class(support, labels, way)
-    less = against(support, others)
-    known = (torch.maximum(alike, as_strangers) - less)[in_company]
-    as_strangers = as_strangers - less
-    return known, as_strangers[as_strangers.isfinite()]
 
 
 def calibrated(support: Tensor, labels: Tensor, way: int, rate: float, others: Tensor | None = None) -> Rejection | None:

@@ -112,7 +112,7 @@ def opened(folder: str | Path, network: nn.Module | None = None, device: str = "
     embedder = None
     if fingerprint is not None:
         made = path / NETWORK if network is None else from_pretrained(path / NETWORK, network)
-        embedder = Embedder(made, device=device)
+        embedder = Embedder(made, device=device, name=path.name)
         if network is not None:  # a network of one's own does not know what lies beside its weights
             embedder.one_shot, embedder.class_means = known_beside(path / NETWORK)
     if embedder is not None and embedder.fingerprint != fingerprint:

@@ -162,6 +162,14 @@ def there_already(id: str) -> ValueError:
     )
 
 
+class NotAnswering(ConnectionError):
+    """A store on a server that is away."""
+
+
+class CannotKeep(ValueError):
+    """Metadata that a store has no place for."""
+
+
 # Stores of one's own, by name: a class whose `create(place, dimensions, about)` makes a new one, and which opens what is at
 # a place that is there, Store(place) (FileNotFoundError: it is not). A gallery at NAME:PLACE is kept by it.
 SCHEMES = ("faiss", "http", "https", "tcp")  # what stands in front of the colon where a store of rankshot's own is meant
