@@ -67,6 +67,13 @@ def test_a_token_where_one_is_asked_for(serve):
             answer = client.get("/api/v1/state", headers=headers)
             assert (answer.status_code, TOKEN in answer.text) == (401, False)
         assert client.get("/?token=wrong").status_code == 401
+        form = client.get("/", headers={"accept": "text/html,*/*"})
+        assert (form.status_code, form.headers["content-type"]) == (401, "text/html; charset=utf-8")
+        assert '<input name="token" type="password"' in form.text
+        assert TOKEN not in form.text
+        assert (
+            client.get("/api/v1/state", headers={"accept": "text/html"}).json()["error"].startswith("a token is asked for")
+        )
         assert client.get("/api/v1/state", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
         assert client.server.address_with_token.endswith(f"/?token={TOKEN}")
         first = client.get("/", params={"token": TOKEN})
@@ -103,7 +110,7 @@ def test_bodies_that_are_too_large(serve):
     with serve(limits=Limits(body=10_000)) as client:
         client.post("/api/v1/classes", json={"name": "x"})
         said = client.post("/api/v1/classify", files=[("pictures", bytes(20_000))])
-        assert (said.status_code, said.json()) == (413, {"error": "a request may have 10000 bytes"})
+        assert (said.status_code, said.json()) == (413, {"error": "a request may have 10000 bytes at most"})
 
         def chunks():
             yield b'--x\r\nContent-Disposition: form-data; name="pictures"; filename="a"\r\n\r\n'

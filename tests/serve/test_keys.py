@@ -172,6 +172,29 @@ def test_names_filters_and_what_is_taken_back_by_keys(page):
     go_to(page, ".foot a")  # to the last of the page, and every stop on the way was seen
 
 
+SLOW_STATE = """
+const ask = window.fetch;
+window.fetch = async (path, options) => {
+  const answer = await ask(path, options);
+  if (String(path).endsWith("/state")) await new Promise((resolve) => setTimeout(resolve, 1000));
+  return answer;
+};
+"""
+
+
+def test_what_is_said_last_is_about_what_was_pressed_last(page):
+    """The change may be shown, by the request that waits for changes, before its own answer has come."""
+    go_to(page, "#new-class-name").send_keys("a", Keys.ENTER)
+    until(page, lambda: every(page, "article[aria-label=a]"))
+    page.execute_script(SLOW_STATE)
+    go_to(page, "#undo", back=True)
+    press(page, Keys.SPACE)
+    until(page, lambda: found(page, "#undo").accessible_name == "Undo")
+    press(page, Keys.SPACE)
+    until(page, lambda: found(page, "#status").text == "Taken back: add class")
+    until(page, lambda: found(page, "#status").text == "Nothing to undo")
+
+
 def test_drawing_says_what_to_do_instead(page):
     """A pad is for a pointer. Who has none is told so, and where pictures can be chosen."""
     for view in ("teach", "recognise", "search"):

@@ -97,6 +97,39 @@ def test_drawn_taught_and_recognised(page, browser):
     until(page, lambda: len(every(page, ".example")) == 6)
 
 
+def test_the_next_drawing_need_not_wait_for_the_last_one(page):
+    """Drawn while the one before is on its way to the server, which takes its time; what fails comes back."""
+    add_class(page, "cross")
+    slow = "const send = window.fetch; window.fetch = (...all) => new Promise((go) => setTimeout(go, 1500)).then(() => {0})"
+    page.execute_script(slow.replace("{0}", "send(...all)"))
+    for seed in (1, 2):
+        draw(page, "#teach-pad", "cross", seed)
+        found(page, "#add-drawing").click()
+    assert not found(page, "#add-drawing").is_enabled()
+    until(page, lambda: len(examples_of(page, "cross")) == 2)
+    page.execute_script("window.fetch = () => Promise.reject(new TypeError('away'))")
+    draw(page, "#teach-pad", "cross", 3)
+    found(page, "#add-drawing").click()
+    until(page, lambda: found(page, "#alert").is_displayed())
+    until(page, lambda: found(page, "#add-drawing").is_enabled())  # it is on the pad again
+    assert len(examples_of(page, "cross")) == 2
+
+
+def test_from_the_pad_to_the_first_class(page):
+    until(page, lambda: found(page, "#target").text == "Add a class first.")
+    found(page, "#target button").click()
+    assert page.switch_to.active_element.get_attribute("id") == "new-class-name"
+
+
+def test_a_picture_dropped_on_the_pad_goes_to_the_chosen_class(page):
+    pad, files = found(page, "#teach-pad"), [("dropped.png", base64.b64encode(drawing("cross", 1)).decode())]
+    page.execute_script(DROP, pad, files)
+    until(page, lambda: "Press ‘Draw’ on the class that the picture is for" in found(page, "#alert").text)
+    add_class(page, "cross")
+    page.execute_script(DROP, pad, files)
+    until(page, lambda: len(examples_of(page, "cross")) == 1)
+
+
 def test_none_of_these(page):
     teach_by_api(page)
     recognise(page)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from pathlib import Path
 
 import httpx
@@ -11,12 +12,26 @@ from glyph_pictures import drawing
 from PIL import Image
 
 from rankshot import Gallery
+from rankshot.gallery.store import NotAnswering
 from serving import running
+
+STORES = {"local": "{}/gallery", "faiss": "faiss:{}/gallery", "milvus-lite": "{}/gallery.db"}
+in_every_store = pytest.mark.parametrize(
+    "store", ["local", *(pytest.param(name, marks=pytest.mark.slow) for name in STORES if name != "local")]
+)
 
 
 @pytest.fixture
-def gallery(tmp_path, handwriting):
-    made = Gallery(tmp_path / "gallery", handwriting)
+def store():
+    """Where the pictures of the gallery are; tests that are about that have all of them."""
+    return "local"
+
+
+@pytest.fixture
+def gallery(tmp_path, handwriting, store):
+    if store != "local":
+        pytest.importorskip(store.replace("-", "_"), reason=f"{store} is not installed")
+    made = Gallery(STORES[store].format(tmp_path), handwriting)
     for shape in ("cross", "stairs", "triangle"):
         for seed in (1, 2, 3):
             path = tmp_path / "files" / f"{shape}-{seed}.png"
@@ -46,6 +61,7 @@ def found(client, *contents, **options):
     return answer.json()["hits"]
 
 
+@in_every_store
 def test_search(client, gallery):
     assert client.get("/api/v1/state").json()["gallery"] == 9
     query = drawing("stairs", 9)
@@ -63,6 +79,7 @@ def id_of(client, shape, seed):
     return hit["id"]
 
 
+@in_every_store
 def test_from_one_picture_to_its_neighbours(client, tmp_path):
     id = id_of(client, "cross", 1)
     answer = client.get("/api/v1/gallery/neighbours", params={"id": id, "k": 2})
@@ -87,6 +104,7 @@ def test_files_that_are_not_in_the_gallery_stay_where_they_are(client, tmp_path)
     assert "root" not in gone.text
 
 
+@in_every_store
 def test_added_and_found_again(client, tmp_path):
     sent = [("pictures", ("../../new.png", drawing("line", 1))), ("pictures", ("broken.png", b"x"))]
     added = client.post("/api/v1/gallery/pictures", params={"metadata": '{"shape": "line"}'}, files=sent).json()
@@ -124,6 +142,7 @@ def test_bad_input(client, path, options, status, tmp_path):
     assert not (tmp_path / "w" / "pictures").exists()
 
 
+@in_every_store
 def test_a_filter_of_what_lies_within_is_refused_in_a_sentence(client):
     """Of pictures and of neighbours; what was added with such metadata is found all the same."""
     where = {"where": '{"a": {"b": 1}}'}
@@ -139,8 +158,10 @@ def test_a_filter_of_what_lies_within_is_refused_in_a_sentence(client):
     assert hit["metadata"] == {"a": {"b": 1}, "c": None, "name": "0.png"}
 
 
-def test_odd_metadata_is_answered(client, gallery):
-    gallery.add([drawing("line", 1)], ["odd"], [{"\ud800": ["\udfff"], "name": "\ud800"}])  # by Python, which takes it
+@in_every_store
+def test_odd_metadata_is_answered(client, gallery, store):
+    if store != "milvus-lite":  # which refuses halves of characters
+        gallery.add([drawing("line", 1)], ["odd"], [{"\ud800": ["\udfff"], "name": "\ud800"}])  # by Python, which takes it
     for notes in (
         r'{"a": "\ud800"}',
         '{"a": 1e999}',
@@ -159,3 +180,30 @@ def test_without_a_gallery_there_is_no_search(serve):
     with serve() as client:
         assert client.get("/api/v1/state").json()["gallery"] is None
         assert client.post("/api/v1/gallery/search", files=asked(drawing("cross", 1))).status_code == 404
+
+
+def test_a_gallery_that_does_not_answer(client, gallery, monkeypatch):
+    """As one on a Milvus server that is away: whoever asks may try again, and is told nothing of where it is."""
+
+    def away(*_, **__):
+        asked_of_it.append(1)
+        raise NotAnswering("Milvus at http://somewhere:19530: unavailable; nothing was changed")
+
+    asked_of_it = []
+    assert client.get("/api/v1/state").json()["gallery"] == 9
+    for name in ("search", "add"):
+        monkeypatch.setattr(gallery, name, away)
+    monkeypatch.setattr(Gallery, "__len__", away)
+    for path in ("search", "pictures"):
+        answer = client.post(f"/api/v1/gallery/{path}", files=asked(drawing("cross", 1)))
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
+        assert answer.json() == {"error": "the gallery does not answer: the server's log tells why"}
+    asked_of_it.clear()
+    monkeypatch.setattr("rankshot.serve.search.LEFT_ALONE", 2)
+    for _ in range(3):
+        assert client.get("/api/v1/state").json()["gallery"] == 9  # as it was; classes can be taught meanwhile
+    assert len(asked_of_it) == 1  # and then it is left alone for a while
+    monkeypatch.undo()
+    time.sleep(2)
+    client.post("/api/v1/gallery/pictures", files=asked(drawing("line", 1)))
+    assert client.get("/api/v1/state").json()["gallery"] == 10

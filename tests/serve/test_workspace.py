@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from rankshot.gallery.store import Damaged
 from rankshot.serve import workspace
-from rankshot.serve.workspace import Picture, Refused, Unknown, Workspace
+from rankshot.serve.workspace import Conflict, Picture, Refused, Unknown, Workspace
 
 
 def never(pictures):
@@ -278,3 +278,17 @@ def test_old_changes_cannot_be_undone_and_leave_nothing(tmp_path, monkeypatch):
     connection = sqlite3.connect(tmp_path / workspace.DATABASE)
     assert connection.execute("SELECT count(*) FROM examples").fetchone() == (0,)
     connection.close()
+
+
+def test_names_that_look_the_same_are_the_same(tmp_path):
+    """Composed or not; and letters may be joined."""
+    with opened(tmp_path / "w") as some:
+        some.add_class("Gro\u0308\u00dfe")
+        with pytest.raises(Conflict, match="there is a class 'Gr\u00f6\u00dfe' already"):
+            some.add_class("Gr\u00f6\u00dfe")
+        family = "\U0001f469\u200d\U0001f467"
+        some.rename_class(some.add_class("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"), family)
+        assert [each.name for each in some.classes()[1]] == ["Gr\u00f6\u00dfe", family]
+        for bad in ("\u200d\u0007", "", "  "):
+            with pytest.raises(Refused, match="a class needs a name"):
+                some.add_class(bad)

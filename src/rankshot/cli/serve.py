@@ -33,7 +33,7 @@ class Options:
     """What pictures are seen by: a run folder, the name of weights, or 'strongest', for photographs. None: the gallery's
     network, or the classifier's, or conv4-omniglot, for handwriting."""
     gallery: str | None = None
-    """To search in: folder, NAME.db or http://host:19530/NAME of a gallery (see: rankshot gallery add)."""
+    """To search in: folder, faiss:FOLDER, NAME.db or http://host:19530/NAME of a gallery (see: rankshot gallery add)."""
     classifier: Path | None = None
     """Folder of a classifier that was taught before, as --save of classify writes it: a new workspace begins with it."""
     host: str = "127.0.0.1"
@@ -63,6 +63,8 @@ def main(arguments: Sequence[str]) -> int:
             taught = FewShotClassifier.from_pretrained(options.classifier, device=options.device)
         server = Server(seen_by(options, gallery, taught), options.workspace, place, gallery=gallery, taught=taught)
         say(server.address_with_token, f"what is taught is kept in {options.workspace}; Ctrl-C stops")
+        if taught is not None and not server.has_taken_in:
+            say(f"{options.workspace} has classes already: {options.classifier} was not taken in (its network is used)")
         if options.open:
             webbrowser.open(server.address_with_token)
         server.run()

@@ -19,12 +19,13 @@ from rankshot.data.decoding import Undecodable
 from rankshot.data.headers import look
 from rankshot.gallery.gallery import Gallery
 from rankshot.gallery.rejection import Rejection
+from rankshot.gallery.store import NotAnswering
 from rankshot.version import __version__
 
 from . import answers
 from .described import A_PICTURE, A_ZIP, PICTURES, ZIP
 from .recogniser import Answer, Recogniser
-from .search import add_search
+from .search import Size, add_search
 from .taking_along import classifier_in, take_in, zipped
 from .together import Together
 from .turns import Turns
@@ -47,6 +48,7 @@ Reject = Annotated[
 def application(workspace: Workspace, together: Together, gallery: Gallery | None = None) -> FastAPI:
     """All of it, over one workspace and one network; with a gallery, search too."""
     recogniser, changed, drawing = Recogniser(workspace, together), Bell(), Turns(AT_ONCE)
+    size = None if gallery is None else Size(gallery)
     app = FastAPI(
         title="rankshot",
         version=__version__,
@@ -73,7 +75,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
     @app.get("/api/v1/state")
     async def state() -> answers.State:
         """Classes, their examples, and the revision that they are of."""
-        return await run_in_threadpool(state_of, workspace, together, gallery)
+        return await run_in_threadpool(state_of, workspace, together, size)
 
     @app.get("/api/v1/changes")
     async def changes(request: Request, since: int = -1) -> answers.State:
@@ -85,7 +87,7 @@ def application(workspace: Workspace, together: Together, gallery: Gallery | Non
                     await asyncio.wait_for(bell.wait(), 1)
                 if bell.is_set() or await request.is_disconnected():
                     break
-        return await run_in_threadpool(state_of, workspace, together, gallery)
+        return await run_in_threadpool(state_of, workspace, together, size)
 
     @app.post("/api/v1/classes", status_code=201)
     async def add_class(given: answers.ClassName) -> answers.Changed:
@@ -216,7 +218,7 @@ def media_type(content: bytes) -> str:
     return f"image/{kind.lower()}" if kind in SHOWN_BY_BROWSERS else "application/octet-stream"
 
 
-def state_of(workspace: Workspace, together: Together, gallery: Gallery | None) -> answers.State:
+def state_of(workspace: Workspace, together: Together, size: Size | None) -> answers.State:
     revision, classes = workspace.classes()
     preprocess = together.embedder.preprocess
     network = answers.Network(
@@ -235,7 +237,7 @@ def state_of(workspace: Workspace, together: Together, gallery: Gallery | None) 
         classes=shown,
         undo=workspace.last_change(),
         network=network,
-        gallery=None if gallery is None else len(gallery),
+        gallery=None if size is None else size(),
     )
 
 
@@ -300,6 +302,11 @@ def errors_as_json(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def of_http(request: Request, error: HTTPException) -> JSONResponse:
         return told(error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(NotAnswering)
+    async def away(request: Request, error: NotAnswering) -> JSONResponse:
+        log.error("%s", error)
+        return told(503, "the gallery does not answer: the server's log tells why", {"Retry-After": "10"})
 
     @app.exception_handler(Exception)
     async def of_ours(request: Request, error: Exception) -> JSONResponse:

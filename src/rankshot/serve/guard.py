@@ -27,6 +27,22 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 CLOSE, WAITING = {"connection": "close"}, "/api/v1/changes"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+PAGES = ("/", "/api")
+NO_TOKEN = "a token is asked for: open the address that the server has printed"
+FORM = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>rankshot</title>
+<h1>rankshot</h1>
+<p>This server asks for a token. It was printed where the server was started, at the end of its address.</p>
+<form action="/" method="get">
+<label>Token <input name="token" type="password" autocomplete="off" required autofocus></label>
+<button>Open</button>
+</form>
+</html>
+"""
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "connect-src 'self'; media-src 'self' blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -84,7 +100,8 @@ class Guard:
             await _answer(send, 303, "", {"location": "/", "set-cookie": cookie})
             return
         if self._token is not None and not self._is_known(headers):
-            await _answer(send, 401, "a token is asked for: open the address that the server has printed")
+            is_person = scope["path"] in PAGES and "text/html" in headers.get("accept", "")
+            await (_ask_for_token(send) if is_person else _answer(send, 401, NO_TOKEN))
             return
         waits = scope["path"] == WAITING  # for a change, and takes nothing meanwhile
         if self._busy[waits] >= (self._limits.waiting if waits else self._limits.at_once):
@@ -110,7 +127,7 @@ class Guard:
         if not length.isdecimal() or len(length) > 15:
             return 400, "how long the body is cannot be read"
         if int(length) > self._limits.body:
-            return 413, f"a request may have {self._limits.body} bytes"
+            return 413, _too_long(self._limits.body)
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -151,7 +168,7 @@ class Guard:
                 raise HTTPException(408, "the body took too long to arrive", CLOSE) from None
             seen += len(message.get("body", b""))
             if seen > self._limits.body:
-                raise HTTPException(413, f"a request may have {self._limits.body} bytes", CLOSE)
+                raise HTTPException(413, _too_long(self._limits.body), CLOSE)
             is_whole = not message.get("more_body", False)
             return message
 
@@ -177,8 +194,21 @@ def _same(one: str, other: str) -> bool:
 
 
 async def _answer(send: Send, status: int, error: str, more: Mapping[str, str] | None = None) -> None:
-    body = json.dumps({"error": error}).encode()
-    headers = {**HEADERS, "content-type": "application/json", "content-length": str(len(body)), **(more or {})}
+    await _send(send, status, json.dumps({"error": error}).encode(), {"content-type": "application/json", **(more or {})})
+
+
+async def _ask_for_token(send: Send) -> None:
+    """Who has come by an address without it: a page with a field for it."""
+    await _send(send, 401, FORM.encode(), {"content-type": "text/html; charset=utf-8"})
+
+
+async def _send(send: Send, status: int, body: bytes, more: Mapping[str, str]) -> None:
+    headers = {**HEADERS, "content-length": str(len(body)), **more}
     pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})
+
+
+def _too_long(most: int) -> str:
+    size = f"{most / 2**20:.0f} MiB" if most >= 2**20 else f"{most} bytes"
+    return f"a request may have {size} at most"

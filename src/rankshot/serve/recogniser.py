@@ -89,7 +89,7 @@ class Recogniser:
         rejection = _rejection(classifier, rate)
         if not vectors:
             return [], rejection
-        asked = np.stack(vectors)
+        asked = classifier.asked(np.stack(vectors))
         shares, near = classifier.predict_proba(asked), classifier.nearness(asked)
         ids: NDArray[np.str_] = classifier.classes_
         best = [str(ids[place]) for place in shares.argmax(-1)]

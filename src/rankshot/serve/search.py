@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hmac
 import json
+import logging
 import os
 import secrets
 import threading
+import time
 from collections import OrderedDict
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
@@ -18,7 +20,7 @@ from fastapi.responses import Response
 
 from rankshot.files import write_whole
 from rankshot.gallery.gallery import Gallery
-from rankshot.gallery.store import Hit, encoded
+from rankshot.gallery.store import CannotKeep, Hit, NotAnswering, encoded
 from rankshot.terminal import printable
 
 from . import answers
@@ -29,6 +31,9 @@ from .uploads import Upload, seen_by, uploads_in
 from .views import LARGE, SMALL, answer, drawn_file
 from .workspace import Refused, Unknown
 
+log = logging.getLogger(__name__)
+
+LEFT_ALONE = 30  # seconds, for a gallery that does not answer
 MOST_HITS, MOST_PAIRS, LONGEST_FILTER = 200, 500, 10_000
 KEPT = "private, max-age=300"  # views, by browsers: a file may become another
 MOST_IDS = 100_000  # that are remembered
@@ -66,6 +71,24 @@ class Ids:
             if token not in self._known:
                 raise Unknown(NO_SUCH)
             return self._known[token]
+
+
+class Size:
+    """How many pictures a gallery has; while it does not answer, how many it had. Teaching goes on without it."""
+
+    def __init__(self, gallery: Gallery) -> None:
+        self._gallery, self._known, self._not_before = gallery, 0, 0.0
+        self._turn = threading.Lock()
+
+    def __call__(self) -> int:
+        with self._turn:  # who comes while one waits for it need not wait as long again
+            if time.monotonic() >= self._not_before:
+                try:
+                    self._known = len(self._gallery)
+                except NotAnswering as error:
+                    log.error("%s", error)
+                    self._not_before = time.monotonic() + LEFT_ALONE
+            return self._known
 
 
 def add_search(app: FastAPI, gallery: Gallery, together: Together, drawing: Turns, folder: Path) -> None:
@@ -137,7 +160,7 @@ def add_search(app: FastAPI, gallery: Gallery, together: Together, drawing: Turn
                     name=name_of(one, gallery.store.metadata(one)),
                     other=ids.told(other),
                     other_name=name_of(other, gallery.store.metadata(other)),
-                    similarity=cosine,
+                    similarity=min(1.0, cosine),  # which single precision may take for more
                 )
                 for one, other, cosine in pairs[:MOST_PAIRS]
             ]
@@ -182,7 +205,7 @@ def metadata_in(text: str | None) -> dict[str, Any] | None:
 def hits_of(found: list[Hit], ids: Ids) -> answers.Hits:
     return answers.Hits(
         hits=[
-            answers.Hit(id=ids.told(id), name=name_of(id, notes), similarity=cosine, metadata=tellable(notes))
+            answers.Hit(id=ids.told(id), name=name_of(id, notes), similarity=min(1.0, cosine), metadata=tellable(notes))
             for id, cosine, notes in found
         ]
     )
@@ -220,8 +243,10 @@ def added(
             [str(path) for path in paths],
             [{**notes, NAME: upload.name} for upload, _ in good],
         )
-    except BaseException:
+    except BaseException as error:
         for path in paths:
             path.unlink(missing_ok=True)
+        if isinstance(error, CannotKeep):
+            raise Refused("the gallery cannot keep such metadata") from error
         raise
     return answers.AddedPictures(ids=[ids.told(id) for id in made.ids], failures=failures)

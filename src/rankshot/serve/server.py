@@ -56,6 +56,9 @@ class Place:
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
             raise ValueError("https needs both --certificate and --key")
+        for file in (self.certificate, self.key):
+            if file is not None and not file.is_file():
+                raise FileNotFoundError(f"{file} is not there: --certificate and --key are files")
         whole("port", self.port, 0, 65535)
         if self.token is not None and not TOKEN.fullmatch(self.token):
             raise ValueError("a token must have 16 or more characters, of letters, digits and -._~")
@@ -89,7 +92,8 @@ class Server:
             self._held.callback(self._together.close)
             self._workspace = Workspace(workspace, embedder.fingerprint, self._embedded)
             self._held.callback(self._workspace.close)
-            if taught is not None and not self._workspace.revision:  # a workspace that is there goes on as it is
+            self.has_taken_in = taught is not None and not self._workspace.revision  # one that is there goes on as it is
+            if taught is not None and self.has_taken_in:
                 take_in(self._workspace, self._together, taught)
             app = application(self._workspace, self._together, gallery)
             add_page(app)
@@ -189,6 +193,6 @@ def _config(app: Guard, place: Place) -> uvicorn.Config:
             ssl_keyfile=place.key,
         )
         config.load()
-    except ssl.SSLError as error:
-        raise ValueError(f"{place.certificate} and {place.key} are no certificate with its key: {error}") from None
+    except ssl.SSLError:
+        raise ValueError(f"{place.certificate} and {place.key} are no certificate with its key") from None
     return config

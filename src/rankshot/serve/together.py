@@ -19,6 +19,7 @@ from .turns import Turns
 from .workspace import Refused, Vector
 
 MOST_AT_ONCE, DECODING = 256, 4  # pictures that are embedded; that are decoded, which takes memory
+IN_ONE_TURN = 8  # that a thread decodes before others may: a turn for each would take as long as a small picture
 THREADS = 64
 
 
@@ -52,19 +53,23 @@ class Together:
     def __call__(self, pictures: Sequence[bytes]) -> list[Vector | Undecodable]:
         """For each the unit vector, or why there is none. The caller's thread decodes: all of them do so side by side."""
         answers: list[Future[Vector] | Undecodable] = []
-        for picture in pictures:
-            try:
-                with self._decoding:
-                    waiting = Waiting(pixels_of(picture, self.embedder.preprocess), Future())
-            except Undecodable as error:
-                answers.append(error)
-                continue
+        for start in range(0, len(pictures), IN_ONE_TURN):
+            with self._decoding:
+                some = [self._made_ready(picture) for picture in pictures[start : start + IN_ONE_TURN]]
             with self._turn:
                 if self._is_closed:
                     raise Refused("the server is being stopped")
-                self._queue.put(waiting)
-            answers.append(waiting.vector)
+                for each in some:
+                    if isinstance(each, Waiting):
+                        self._queue.put(each)
+            answers += [each.vector if isinstance(each, Waiting) else each for each in some]
         return [each if isinstance(each, Undecodable) else each.result() for each in answers]
+
+    def _made_ready(self, picture: bytes) -> Waiting | Undecodable:
+        try:
+            return Waiting(pixels_of(picture, self.embedder.preprocess), Future())
+        except Undecodable as error:
+            return error
 
     def _work(self) -> None:
         is_open = True

@@ -7,9 +7,11 @@ away stays until its change can no longer be undone. Only one server at a time m
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sqlite3
 import threading
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -26,6 +28,7 @@ from rankshot.terminal import printable
 DATABASE = "workspace.sqlite"
 MARK, FORMAT = 0x524B5753, 1  # "RKWS": whose database it is
 MOST_CLASSES, MOST_EXAMPLES, LONGEST_NAME = 1000, 20_000, 100
+JOINERS = re.compile("[\u200c\u200d]")  # are seen only by what they join: Persian words, families of emoji
 UNDOABLE, AT_ONCE = 100, 256  # changes; pictures that are embedded at once
 TABLES = (
     "CREATE TABLE about (one INTEGER PRIMARY KEY CHECK (one = 1), network TEXT NOT NULL, revision INTEGER NOT NULL)",
@@ -231,22 +234,23 @@ class Workspace:
 
     def add_class(self, name: str) -> str:
         """Its id."""
-        id = secrets.token_hex(8)
+        id, name = secrets.token_hex(8), _tidy(name)
         with self._writing("add class") as change:
             self._check_name(name)
             (count,) = self._connection.execute("SELECT count(*) FROM classes WHERE removed IS NULL").fetchone()
             if count >= MOST_CLASSES:
                 raise Conflict(f"there are {count} classes already, and there may be no more")
-            self._connection.execute("INSERT INTO classes VALUES (?, ?, ?, NULL)", (id, name.strip(), change))
+            self._connection.execute("INSERT INTO classes VALUES (?, ?, ?, NULL)", (id, name, change))
         return id
 
     def rename_class(self, class_id: str, name: str) -> None:
+        name = _tidy(name)
         with self._turn:
             before = self._name_of(class_id)
             with self._writing("rename class", class_id, before):
-                if name.strip() != before:
+                if name != before:
                     self._check_name(name)
-                self._connection.execute("UPDATE classes SET name = ? WHERE id = ?", (name.strip(), class_id))
+                self._connection.execute("UPDATE classes SET name = ? WHERE id = ?", (name, class_id))
 
     def remove_class(self, class_id: str) -> None:
         """With all its examples."""
@@ -277,6 +281,7 @@ class Workspace:
 
         They come without pictures.
         """
+        labels = [_tidy(label) for label in labels]
         with self._writing("take in a classifier") as change:
             there = self._connection.execute("SELECT name, id FROM classes WHERE removed IS NULL")
             known: dict[str, str] = dict(there.fetchall())
@@ -333,11 +338,15 @@ class Workspace:
         return str(row[0])
 
     def _check_name(self, name: str) -> None:
-        name = name.strip()
-        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        if not name or len(name) > LONGEST_NAME or not JOINERS.sub("", name).isprintable():
             raise Refused(f"a class needs a name of 1 to {LONGEST_NAME} characters that can be printed")
         if self._connection.execute("SELECT 1 FROM classes WHERE name = ? AND removed IS NULL", (name,)).fetchone():
             raise Conflict(f"there is a class {name!r} already")
+
+
+def _tidy(name: str) -> str:
+    """Two names that look the same are the same."""
+    return unicodedata.normalize("NFC", name.strip())
 
 
 @contextmanager

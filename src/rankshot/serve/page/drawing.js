@@ -2,12 +2,20 @@
 
 const THICK = 1 / 20; // of the width
 
+export function fileOf(canvas, name = "drawing.png") {
+  return new Promise((resolve, reject) => {
+    canvas.toBlob((blob) => {
+      if (blob) resolve(new File([blob], name, { type: "image/png" }));
+      else reject(new Error("the drawing could not be made a picture"));
+    }, "image/png");
+  });
+}
+
 export class Pad {
   #canvas;
   #context;
   #stroke = null; // the pointer that draws, its last point, and the middle between its last two
   #isBlank = true;
-  isLocked = false; // while a drawing is on its way it must not change
 
   // onInk: something is drawn, or all is gone; onStroke: the pen was lifted.
   constructor(canvas, { onInk = () => {}, onStroke = () => {} } = {}) {
@@ -39,13 +47,26 @@ export class Pad {
     this.#context.fillRect(0, 0, this.#canvas.width, this.#canvas.height);
   }
 
-  file(name = "drawing.png") {
-    return new Promise((resolve, reject) => {
-      this.#canvas.toBlob((blob) => {
-        if (blob) resolve(new File([blob], name, { type: "image/png" }));
-        else reject(new Error("the drawing could not be made a picture"));
-      }, "image/png");
-    });
+  file() {
+    return fileOf(this.#canvas);
+  }
+
+  // A copy of what is drawn; the pad is free for the next drawing at once.
+  take() {
+    const copy = document.createElement("canvas");
+    copy.width = this.#canvas.width;
+    copy.height = this.#canvas.height;
+    copy.getContext("2d").drawImage(this.#canvas, 0, 0);
+    this.clear();
+    return copy;
+  }
+
+  // Unless another one has been begun.
+  putBack(copy) {
+    if (!this.#isBlank) return;
+    this.#context.drawImage(copy, 0, 0);
+    this.#isBlank = false;
+    this.onInk();
   }
 
   #point(event) {
@@ -55,7 +76,7 @@ export class Pad {
   }
 
   #down(event) {
-    if (this.isLocked || this.#stroke || event.button !== 0) return; // a second finger does not draw
+    if (this.#stroke || event.button !== 0) return; // a second finger does not draw
     event.preventDefault();
     const point = this.#point(event);
     this.#stroke = { pointer: event.pointerId, last: point, middle: point };

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { say } from "./messages.js";
 
-const SLOWEST = 15000; // milliseconds between attempts to reach a server that is gone
+const SLOWEST = 3000; // milliseconds between attempts to reach a server that is gone
 const watchers = [];
 let current = null;
 let isLost = false;

@@ -21,16 +21,21 @@ function showHeader(state) {
   byId("download").hidden = !hasExamples();
 }
 
+// One after another: what is said last is about the change that was taken back last, however slow an answer is.
+let takenBack = Promise.resolve();
+
 function takeBack() {
-  return attempt(async () => {
-    if (!now()?.undo) {
-      say("Nothing to undo");
-      return;
-    }
-    const { undone } = await api.undo();
-    await refresh();
-    say(`Taken back: ${undone}`);
-  });
+  takenBack = takenBack.then(() => attempt(takeBackOne));
+}
+
+async function takeBackOne() {
+  if (!now()?.undo) {
+    say("Nothing to undo");
+    return;
+  }
+  const { undone } = await api.undo();
+  await refresh();
+  say(`Taken back: ${undone}`);
 }
 
 function takeIn(file) {

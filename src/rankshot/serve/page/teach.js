@@ -3,11 +3,11 @@
 import * as api from "./api.js";
 import * as camera from "./camera.js";
 import { Card } from "./card.js";
-import { Pad } from "./drawing.js";
+import { fileOf, Pad } from "./drawing.js";
 import { classOf, now, refresh, watch } from "./live.js";
 import { attempt, complain, say } from "./messages.js";
 import { byId, keyed, make, write } from "./nodes.js";
-import { bySize, notAdded, TOO_LARGE, whenPasted } from "./pictures.js";
+import { bySize, notAdded, TOO_LARGE, whenDropped, whenPasted } from "./pictures.js";
 import { view } from "./tabs.js";
 import { thumbnail } from "./thumbs.js";
 
@@ -74,26 +74,30 @@ async function add(id, files) {
 
 async function addDrawing() {
   const each = classOf(target);
-  if (!each || pad.isBlank || pad.isLocked) return;
-  pad.isLocked = true;
-  showTarget();
-  await attempt(async () => {
-    await add(each.id, [await pad.file()]);
-    pad.clear(); // only now: what could not be added stays
-  });
-  pad.isLocked = false;
-  showTarget();
+  if (!each || pad.isBlank) return;
+  const drawing = pad.take(); // the next one need not wait for this one to be on the server
+  const isAdded = await attempt(async () => add(each.id, [await fileOf(drawing)]));
+  if (!isAdded) pad.putBack(drawing);
+}
+
+// On a narrow screen the field is far below.
+function toNewClass(text) {
+  const link = make("button", { type: "button", className: "link", textContent: text });
+  link.addEventListener("click", () => byId("new-class-name").focus());
+  return link;
 }
 
 function showTarget() {
   const each = classOf(target);
   const place = byId("target");
-  const how = !now() ? "" : now().classes.length ? "Press ‘Draw’ on a class first." : "Add a class first.";
+  const isEmpty = now()?.classes.length === 0;
+  const how = !now() ? "" : isEmpty ? "Add a class first." : "Press ‘Draw’ on a class first.";
   const text = each ? `An example of ${each.name}` : how;
   if (place.textContent !== text) {
-    place.replaceChildren(...(each ? ["An example of ", make("strong", { textContent: each.name })] : [text]));
+    const shown = each ? ["An example of ", make("strong", { textContent: each.name })] : [isEmpty ? toNewClass(how) : how];
+    place.replaceChildren(...shown);
   }
-  byId("add-drawing").disabled = !each || pad.isBlank || pad.isLocked;
+  byId("add-drawing").disabled = !each || pad.isBlank;
 }
 
 function show() {
@@ -175,11 +179,12 @@ export function start() {
     });
   });
   byId("add-drawing").addEventListener("click", addDrawing);
-  byId("teach-clear").addEventListener("click", () => pad.isLocked || pad.clear());
-  whenPasted((files) => {
-    if (view() !== "teach") return;
+  byId("teach-clear").addEventListener("click", () => pad.clear());
+  const addToTarget = (files, again) => {
     const each = classOf(target);
     if (each) acts.add(each, files);
-    else complain(new api.Problem("Press ‘Draw’ on the class that the picture is for, then paste again."));
-  });
+    else complain(new api.Problem(`Press ‘Draw’ on the class that the picture is for, then ${again} again.`));
+  };
+  whenDropped(byId("teach-pad").parentElement, (files) => addToTarget(files, "drop it"));
+  whenPasted((files) => view() === "teach" && addToTarget(files, "paste"));
 }
