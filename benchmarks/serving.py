@@ -2,7 +2,7 @@
 
 Clients send pictures to `/api/v1/classify` of a real server on loopback for so long: 64 at once, and then 8 for the time of
 an answer. Their requests are made beforehand: they share the server's cores. Into results/benchmarks/serving.json, with
-what `Embedder` does with the same pictures in the same run.
+what `Embedder` does with the same pictures in the same run, and how long it takes for one batch of all that 8 clients send.
 """
 
 from __future__ import annotations
@@ -97,25 +97,29 @@ def asking(address: str, some: list[bytes], clients: int, a_request: int, second
     }
 
 
-def bare(model: str, some: list[bytes], seconds: float) -> dict[str, float]:
-    """`Embedder` with batches of the same pictures; and the time of one batch of as many as a few clients send."""
-    embedder, done = Embedder(model), 0
-    embedder(some)
-    start = time.monotonic()
+def rate_of(embedder: Embedder, some: list[bytes], seconds: float) -> float:
+    """Pictures a second, in batches of all of them."""
+    done, start = 0, time.monotonic()
     while time.monotonic() - start < seconds:
         embedder(some)
         done += len(some)
-    rate = done / (time.monotonic() - start)
-    batches = []
+    return done / (time.monotonic() - start)
+
+
+def batch_of(embedder: Embedder, some: list[bytes]) -> dict[str, float]:
+    """How long one batch takes."""
+    times = []
     for _ in range(20):
         start = time.monotonic()
-        embedder(some[:FEW])
-        batches.append(time.monotonic() - start)
-    return {"pictures_a_second": rate, "batch_ms": 1e3 * statistics.median(batches), "batch": FEW}
+        embedder(some)
+        times.append(time.monotonic() - start)
+    return {"pictures": len(some), "ms": 1e3 * statistics.median(times)}
 
 
 def measured(model: str, size: int, amounts: tuple[int, ...], seconds: float) -> dict[str, Any]:
-    some = pictures(size)
+    some, embedder = pictures(size), Embedder(model)
+    embedder(some)
+    rates = [rate_of(embedder, some, seconds / 3)]  # and again at the end: a machine is not always as fast
     with tempfile.TemporaryDirectory(prefix="rankshot-serving-") as folder:
         command = [sys.executable, "-m", "rankshot", "serve", "--port", "0", "--workspace", f"{folder}/w", "--model", model]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -132,17 +136,19 @@ def measured(model: str, size: int, amounts: tuple[int, ...], seconds: float) ->
                 for a_request in amounts:
                     results["many"].append(asking(address, some, CLIENTS, a_request, seconds))
                     memory.append(resident("VmRSS", server.pid))
-                results["few"].append(asking(address, some, FEW, 1, seconds / 3))
-                memory.append(resident("VmRSS", server.pid))
+                for a_request in amounts:
+                    results["few"].append(asking(address, some, FEW, a_request, seconds / 3))
+                    memory.append(resident("VmRSS", server.pid))
                 state = httpx.get(f"{address}api/v1/state").json()
                 results["examples"] = sum(len(each["examples"]) for each in state["classes"])
             finally:
                 server.terminate()
     results["server_memory_bytes"] = memory
-    results["embedder"] = bare(model, some, seconds / 3)
-    rates = [each["pictures_a_second"] / results["embedder"]["pictures_a_second"] for each in results["many"]]
-    results["share_of_embedder"] = rates
-    results["p95_of_batch"] = results["few"][0]["p95_ms"] / results["embedder"]["batch_ms"]
+    rates.append(rate_of(embedder, some, seconds / 3))
+    rate, batches = statistics.mean(rates), [batch_of(embedder, some[: FEW * a_request]) for a_request in amounts]
+    results["embedder"] = {"pictures_a_second": rate, "each": rates, "batches": batches}
+    results["share_of_embedder"] = [each["pictures_a_second"] / rate for each in results["many"]]
+    results["p95_of_batch"] = [few["p95_ms"] / batch["ms"] for few, batch in zip(results["few"], batches, strict=True)]
     return results
 
 

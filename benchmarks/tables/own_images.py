@@ -8,7 +8,7 @@ from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.tables import markdown as table
 
-from ..places import FOLDER
+from ..places import FOLDER, ROOT
 
 
 def data() -> str:
@@ -67,6 +67,49 @@ def rejection() -> str:
         where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
         notes.append(f"`{path.stem}` ({r['episodes']:,} episodes of {r['way']} classes): {where}.")
     return "\n\n".join([table(["", "`reject`", *map(str, asked)], rows), " ".join(notes)])
+
+
+SCORES = {
+    "cosine": "cosine with the nearest taught class",
+    "class-means-0.5": "the same, less 0.5 of that with the nearest training class",
+    "class-means-0.75": "the same, less 0.75 of that with the nearest training class",
+    "energy-0.02": "soft maximum over taught classes, temperature 0.02",
+    "energy-0.05": "soft maximum over taught classes, temperature 0.05",
+    "energy-0.02-without-background": "soft maximum over taught classes, temperature 0.02",
+    "energy-0.05-without-background": "soft maximum over taught classes, temperature 0.05",
+    "energy-ratio-0.05-0.75": "soft maxima, taught less 0.75 of training classes, temperature 0.05",
+    "energy-ratio-0.07-0.75": "soft maxima, taught less 0.75 of training classes, temperature 0.07",
+    "energy-ratio-0.1-1.0": "soft maxima, taught less training classes, temperature 0.1",
+    "bgim50-1.0": "cosine, less the mean of the 50 nearest training images",
+    "energy-0.03-bgim50-1.0": "soft maximum, temperature 0.03, less the mean of the 50 nearest training images",
+    "class-deviation-20": "cosine over the deviation within the class, shrunken",
+    "class-offset-0.25": "cosine less the class's own level, shrunken",
+    "plda-v-0.6-0.5": "probabilistic linear discriminant analysis",
+    "trunkmax--0.02": "cosine and the largest feature before the head",
+    "learned-logistic": "logistic regression on 18 such scores",
+    "learned-mlp": "a small network on 18 such scores",
+    "oracle-all-images": "*for comparison:* class means of all images of a class",
+    "oracle-strangers-5": "*for comparison:* five images of the strangers are taught too",
+}
+
+
+def rejection_trials() -> str:
+    """Scores that were measured on test classes, of the many that were tried on validation classes."""
+    lines = (ROOT / "results" / "trials" / "rejection.jsonl").read_text().splitlines()
+    trials = [json.loads(line) for line in lines]
+    figures: dict[str, dict[str, list[str]]] = {}
+    for trial in trials:
+        if trial["test"] and trial["score"] in SCORES:
+            found = [f"{100 * trial[split]['caught_at_just_that_price']:.1f}" for split in ("val", "test")]
+            figures.setdefault(SCORES[trial["score"]], {})[trial["data"]] = found
+    rows = [
+        [name, *(value for data_set in ("mini-imagenet", "grocery") for value in of_it.get(data_set, ["–", "–"]))]
+        for name in dict.fromkeys(SCORES.values())
+        if (of_it := figures.get(name))
+    ]
+    columns = [f"{data_set}, {split}" for data_set in ("mini-ImageNet", "grocery") for split in ("validation", "test")]
+    tried = sum(not trial["score"].startswith(("mini ", "grocery ")) for trial in trials)
+    return f"{table(['', *columns], rows)}\n\n{tried} scores and settings were tried in all."
 
 
 def ready() -> str:

@@ -6,15 +6,23 @@ import json
 import re
 from pathlib import Path
 
-from rankshot.reproduce.photographs.tables import deep_in_short, deep_trials, heads, of_fine_tuning
+from rankshot.reproduce.photographs.tables import (
+    birds,
+    deep_in_short,
+    deep_trials,
+    fine_tuning_in_short,
+    heads,
+    of_fine_tuning,
+)
 from rankshot.reproduce.tables import trials_table
 
 from ..places import RESULTS, ROOT
 from .defaults import defaults
-from .own_images import data, gallery, ready, rejection
+from .own_images import data, gallery, ready, rejection, rejection_trials
 from .photographs import embedding, fine_tuned, photographs
 from .ranking import headlines, large_batches, micro_batches, objectives, tables
 from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
+from .serving import serving
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
 from .training import compiled, heap, images_on, quickstart, speed, training
 
@@ -36,6 +44,7 @@ SECTIONS = {
     "data": data,
     "gallery": gallery,
     "rejection": rejection,
+    "rejection_trials": rejection_trials,
     "photographs": photographs,
     "embedding": embedding,
     "objectives": objectives,
@@ -44,8 +53,11 @@ SECTIONS = {
     "deep_trials": lambda: deep_trials(ROOT / "results"),
     "deep_in_short": lambda: deep_in_short(ROOT / "results"),
     "deep_heads": lambda: heads(ROOT / "results"),
+    "fine_tuning_in_short": lambda: fine_tuning_in_short(ROOT / "results"),
+    "birds": lambda: birds(ROOT / "results"),
     "fine_tuning_cub": lambda: of_fine_tuning(ROOT / "results", "cub"),
     "fine_tuning_grocery": lambda: of_fine_tuning(ROOT / "results", "grocery"),
+    "serving": serving,
     "headlines": lambda: headlines(json.loads(RESULTS.read_text())),
     "ranking": lambda: tables(json.loads(RESULTS.read_text())),
     "large_batches": large_batches,
