@@ -5,12 +5,16 @@ import signal
 import subprocess
 import threading
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import httpx
 import pytest
 from glyph_pictures import drawing
 
 from rankshot.cli.main import main
+
+# The first picture may find a server that is still importing, on a machine that has other things to do.
+get, post = (partial(ask, timeout=60) for ask in (httpx.get, httpx.post))
 
 
 @contextmanager
@@ -27,9 +31,9 @@ def process(rankshot, folder, *options):
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_from_nothing_to_a_recognised_drawing_and_a_clean_end(rankshot, tmp_path, number):
     with process(rankshot, tmp_path) as (server, address):
-        made = httpx.post(f"{address}api/v1/classes", json={"name": "cross"}).json()["id"]
-        httpx.post(f"{address}api/v1/classes/{made}/examples", files=[("pictures", drawing("cross", 1))])
-        asked = httpx.post(f"{address}api/v1/classify", files=[("pictures", drawing("cross", 2))]).json()
+        made = post(f"{address}api/v1/classes", json={"name": "cross"}).json()["id"]
+        post(f"{address}api/v1/classes/{made}/examples", files=[("pictures", drawing("cross", 1))])
+        asked = post(f"{address}api/v1/classify", files=[("pictures", drawing("cross", 2))]).json()
         assert asked["answers"][0]["label"] == "cross"
         server.send_signal(number)
         assert server.wait(10) == 0
@@ -47,9 +51,9 @@ def test_a_gallery_and_a_classifier_that_are_there(rankshot, tmp_path):
     assert main(["gallery", "add", str(tmp_path / "g"), examples, *seen_by]) == 0
     assert main(["classify", examples, "--support", examples, "--save", str(tmp_path / "c"), *seen_by]) == 0
     with process(rankshot, tmp_path, "--gallery", tmp_path / "g", "--classifier", tmp_path / "c") as (_, address):
-        state = httpx.get(f"{address}api/v1/state").json()
+        state = get(f"{address}api/v1/state").json()
         assert (state["gallery"], [each["name"] for each in state["classes"]]) == (4, ["cross", "stairs"])
-        asked = httpx.post(f"{address}api/v1/classify", files=[("pictures", drawing("stairs", 5))]).json()
+        asked = post(f"{address}api/v1/classify", files=[("pictures", drawing("stairs", 5))]).json()
         assert asked["answers"][0]["label"] == "stairs"
 
 
@@ -58,7 +62,7 @@ def test_killed_in_the_middle_of_200_uploads(rankshot, tmp_path):
     """What was acknowledged is there again; what was not is there whole, or not at all."""
     acknowledged, picture = [], drawing("triangle", 3)
     with process(rankshot, tmp_path) as (server, address):
-        made = httpx.post(f"{address}api/v1/classes", json={"name": "t"}).json()["id"]
+        made = post(f"{address}api/v1/classes", json={"name": "t"}).json()["id"]
 
         def upload(first):
             with suppress(httpx.HTTPError), httpx.Client(base_url=address, timeout=30) as client:
@@ -75,12 +79,12 @@ def test_killed_in_the_middle_of_200_uploads(rankshot, tmp_path):
             each.join()
     assert 60 <= len(acknowledged) < 200
     with process(rankshot, tmp_path) as (_, address):
-        (there,) = httpx.get(f"{address}api/v1/state").json()["classes"]
+        (there,) = get(f"{address}api/v1/state").json()["classes"]
         ids = [each["id"] for each in there["examples"]]
         assert set(acknowledged) <= set(ids)
         assert len(ids) <= len(acknowledged) + 4
         for id in ids:
-            assert httpx.get(f"{address}api/v1/examples/{id}/picture").content == picture
+            assert get(f"{address}api/v1/examples/{id}/picture").content == picture
 
 
 @pytest.mark.parametrize(
