@@ -6,7 +6,8 @@ TYPE_CHECKING = False  # of `typing`, which takes longer to import than all of t
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import data, fewshot, gallery, losses, methods, models, ranking, training
+    from . import adaptation, data, fewshot, gallery, losses, methods, models, ranking, training
+    from .adaptation import RankingTransformer
     from .gallery import Embedder, FewShotClassifier, Gallery
     from .models import from_pretrained, save_pretrained, wrap
     from .preprocess import Preprocess
@@ -18,8 +19,10 @@ __all__ = [
     "FewShotClassifier",
     "Gallery",
     "Preprocess",
+    "RankingTransformer",
     "TrainConfig",
     "__version__",
+    "adaptation",
     "config_for",
     "data",
     "fewshot",
@@ -35,12 +38,13 @@ __all__ = [
     "training",
     "wrap",
 ]
-_PARTS = ("data", "fewshot", "gallery", "losses", "methods", "models", "ranking", "training")
+_PARTS = ("adaptation", "data", "fewshot", "gallery", "losses", "methods", "models", "ranking", "training")
 _WITHIN = {
     "Embedder": "gallery",
     "FewShotClassifier": "gallery",
     "Gallery": "gallery",
     "Preprocess": "preprocess",
+    "RankingTransformer": "adaptation",
     "TrainConfig": "training",
     "config_for": "training",
     "from_pretrained": "models",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -96,17 +97,34 @@ def _in_steps(scores: Tensor, plan: Plan, chunk: slice) -> Objective:
     """
     relevant = plan.labels[chunk, None] == plan.item_labels
     irrelevant = ~relevant
+    left_out = None
     if plan.ids is not None:
         left_out = (plan.ids[0][chunk, None] == plan.ids[1]) | (plan.ids[1] == EMPTY)
         relevant.masked_fill_(left_out, False)
         irrelevant.masked_fill_(left_out, False)
-    sides = split(scores, relevant, irrelevant, plan.bound)
-    total, *others = (_shifted(sides, ranking) for ranking in plan.rankings)
+    return objective_of(scores, relevant, irrelevant, left_out, plan.rankings, plan.bound)
+
+
+def objective_of(
+    scores: Tensor,
+    relevant: Tensor,
+    irrelevant: Tensor,
+    left_out: Tensor | None,
+    rankings: Sequence[Ranking],
+    bound: int | None = None,
+) -> Objective:
+    """The sum of several rankings' objectives, for scores (Q, G) and the items on each side of a query, (Q, G) bool both.
+
+    left_out   (Q, G) bool, the items on neither side; None: there are none
+    bound      no query has more relevant items than this
+    """
+    sides = split(scores, relevant, irrelevant, bound)
+    total, *others = (_shifted(sides, ranking) for ranking in rankings)
     for other in others:
         for sum_so_far, more in zip(total, other, strict=True):
             sum_so_far.add_(more)
     weights = sides.to_items(total.relevant, total.irrelevant)
-    if plan.ids is not None:  # what is not ranked weighs nothing
+    if left_out is not None:  # what is not ranked weighs nothing
         weights.masked_fill_(left_out, 0.0)
     return Objective((weights * scores).sum(-1) + total.constant, weights)
 

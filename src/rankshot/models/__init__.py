@@ -1,5 +1,6 @@
 """Embedding networks: images in, embeddings out."""
 
+from .adapted import Adapted
 from .conv4 import Conv4
 from .efficientnet_lite import EfficientNetLite
 from .gathered_norm import gather_batch_norm
@@ -11,6 +12,7 @@ from .saving import save_pretrained
 from .shipped import shipped
 
 __all__ = [
+    "Adapted",
     "Conv4",
     "EfficientNetLite",
     "Mirrored",

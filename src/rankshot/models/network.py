@@ -106,7 +106,9 @@ def made(part: Part, description: Mapping[str, Any], settings: Mapping[str, Any]
     if not isinstance(network, nn.Module):
         raise ValueError(f"the network {part.name!r} is no torch.nn.Module: {part.file} makes a {type(network).__name__}")
     if isinstance(around, nn.Module):
-        network.preprocess, network.embedding_dim = around.preprocess, around.embedding_dim
+        network.preprocess = around.preprocess
+        if not hasattr(network, "embedding_dim"):  # its embeddings are those of the network that it is built around
+            network.embedding_dim = around.embedding_dim
     network.description = dict(description)  # type: ignore[assignment]
     return network
 

@@ -1,0 +1,6 @@
+"""Embeddings that are there already, from any model: a small map on top that ranks better."""
+
+from .measuring import Ranked, ranked
+from .transformer import RankingTransformer
+
+__all__ = ["Ranked", "RankingTransformer", "ranked"]

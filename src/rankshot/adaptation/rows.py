@@ -1,0 +1,93 @@
+"""The rows of X as a map learns from them: dense or sparse, in memory or on the disk; a few at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+from torch import Tensor
+
+SAMPLE = 20_000  # rows by which mean, scale and principal directions are found
+VALUES_AT_ONCE = 2**24
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Rows:
+    """Rows less a mean and of scale 1, in float32; along principal directions where X has more than `most` dimensions.
+
+    X is read where a batch needs it, so that it may be memory-mapped. The mean is taken off before anything is rounded.
+
+    mean    (D,) and scale, of X
+    basis   (D, P) orthonormal; None: all dimensions as they are
+    """
+
+    def __init__(self, X: Any, mean: Array, scale: float, basis: Array | None = None) -> None:
+        self.X, self.mean, self.scale, self.basis = X, mean, scale, basis
+        self.dimensions = X.shape[1] if basis is None else basis.shape[1]
+
+    @classmethod
+    def of(cls, X: Any, most: int, seed: int) -> Rows:
+        """Measured on some of the rows, where there are many."""
+        chosen = _some(X.shape[0], SAMPLE, seed)
+        rows = X[chosen]
+        mean = np.asarray(rows.mean(0), dtype=np.float64).ravel()
+        found = cls(X, mean, 1.0)
+        if X.shape[1] > most:
+            found = cls(X, mean, 1.0, _principal(rows, mean, most, seed))
+        deviation = float(found.at(chosen).double().square().mean().sqrt())
+        found.scale = deviation if deviation > 0 else 1.0
+        return found
+
+    def at(self, indices: Any) -> Tensor:
+        """(n, P) float32, of these rows."""
+        indices = np.asarray(indices)
+        a_part = max(1, VALUES_AT_ONCE // max(1, self.X.shape[1]))
+        parts = [self._part(indices[start : start + a_part]) for start in range(0, len(indices), a_part)]
+        return torch.cat(parts) if parts else torch.zeros(0, self.dimensions)
+
+    def as_it_is(self, indices: Any) -> Tensor:
+        """(n, D) float32, of these rows: X itself, but for its scale."""
+        rows = self.X[np.asarray(indices)]
+        rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+        return torch.from_numpy(np.ascontiguousarray(rows / self.scale, dtype=np.float32))
+
+    @property
+    def origin(self) -> Tensor:
+        """Where the origin of X is among the rows of `at`: less this offset, they are X as it is."""
+        if self.basis is not None:
+            raise ValueError("X is not seen in all of its dimensions")
+        return torch.from_numpy(-self.mean / self.scale).float()
+
+    def _part(self, indices: Indices) -> Tensor:
+        rows = self.X[indices]
+        rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+        centred = rows - self.mean.astype(rows.dtype)
+        if self.basis is not None:
+            centred = centred @ self.basis.astype(rows.dtype)
+        return torch.from_numpy(np.ascontiguousarray(centred / self.scale, dtype=np.float32))
+
+    def some(self, indices: Indices, most: int = SAMPLE, seed: int = 0) -> Indices:
+        """At most so many of these indices, in order."""
+        return indices[_some(len(indices), most, seed)]
+
+
+def _some(count: int, most: int, seed: int) -> Indices:
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
+
+
+def _principal(rows: Any, mean: Array, components: int, seed: int) -> Array:
+    """(D, P) directions along which the rows spread most, the most first."""
+    from sklearn.utils.extmath import randomized_svd
+
+    if not sparse.issparse(rows):
+        rows = rows - mean.astype(rows.dtype)
+    components = min(components, *rows.shape)
+    directions = randomized_svd(rows, components, random_state=seed)[2].T
+    return np.asarray(directions, dtype=np.float64)
