@@ -72,8 +72,8 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         random_state: seed, or generator, of batches and of what is held out.
         verbose: 1 tells of every evaluation.
 
-    After `fit`: components_ (K, D) and offset_ (D,), the linear map of X - offset_; n_iter_, the number of updates;
-    history_, the evaluations on the way; held_out_map_ and held_out_map_before_, the mean average precision of held-out
+    After `fit`: components_ (K, D) and offset_ (D,), the linear map of X - offset_; n_iter_, how many updates were tried;
+    best_iter_, how many the map has had; history_, the evaluations on the way; held_out_map_ and held_out_map_before_, the mean average precision of held-out
     rows by the map and by X as it is; is_identity_, whether X was kept as it is.
 
     >>> from sklearn.datasets import load_iris
@@ -207,7 +207,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         names = getattr(self, "feature_names_in_", None)
         held_out = tuple(None if np.isnan(each) else each for each in (self.held_out_map_, self.held_out_map_before_))
         features = None if names is None else [str(name) for name in names]
-        return save(Saved(self.get_params(), self._map, self.n_iter_, self.history_, held_out, features), folder)  # type: ignore[arg-type]
+        return save(Saved(self.get_params(), self._map, self.best_iter_, self.history_, held_out, features), folder)  # type: ignore[arg-type]
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> RankingTransformer:
@@ -309,7 +309,8 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _take(self, found: FittedMap, choice: Choice) -> None:
         self._map = found
-        self.n_iter_, self.history_ = choice.updates, choice.history
+        self.best_iter_, self.history_ = choice.updates, choice.history
+        self.n_iter_ = int(max([choice.updates, *(each["update"] for each in choice.history)]))
         self.held_out_map_, self.held_out_map_before_ = choice.held_out, choice.before
 
     def _warned(self, choice: Choice, *, may_be_identity: bool) -> RankingTransformer:
