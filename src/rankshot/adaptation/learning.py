@@ -1,10 +1,10 @@
-"""Updates of a map: a batch of rows, a loss of their vectors, Adam."""
+"""Updates of a map: a batch of rows, a loss of their vectors, a step of Adam."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -59,19 +59,16 @@ class Learner:
             self.loss = loss_for(recipe.loss, vector_map.weight.shape[0], len(names))
         self.of_marks, self.has_classes = RankingLoss(), bool(known.any())
         own = list(self.loss.parameters()) if self.has_classes and isinstance(self.loss, nn.Module) else []
-        self.optimiser = torch.optim.Adam([*vector_map.parameters(), *own], recipe.learning_rate)
+        self.optimiser = Adam([*vector_map.parameters(), *own])
         self.done = 0
 
     def learn(self, until: int) -> float:
         """Updates up to this number; the mean of their losses."""
         total, start = 0.0, self.done
         while self.done < until:
-            for group in self.optimiser.param_groups:
-                group["lr"] = self.recipe.learning_rate * _cosine(self.done / self.recipe.max_iter)
             loss = self._loss(self.done)
-            self.optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
+            self.optimiser.step(self.recipe.learning_rate * _cosine(self.done / self.recipe.max_iter))
             total, self.done = total + loss.item(), self.done + 1
         return total / max(1, self.done - start)
 
@@ -91,6 +88,28 @@ class Learner:
     def vectors(self, indices: Any) -> Tensor:
         """(n, K) of these rows, as the map is now."""
         return self.map(self.lessons.rows.at(indices))  # type: ignore[no-any-return]
+
+
+class Adam:
+    """As `torch.optim.Adam`, whose import alone takes longer than most of the maps take to learn."""
+
+    def __init__(self, parameters: Sequence[Tensor], betas: tuple[float, float] = (0.9, 0.999)) -> None:
+        self.parameters, self.betas, self.steps = list(parameters), betas, 0
+        self.means = [torch.zeros_like(parameter) for parameter in self.parameters]
+        self.squares = [torch.zeros_like(parameter) for parameter in self.parameters]
+
+    @torch.no_grad()
+    def step(self, rate: float) -> None:
+        """One step by the gradients that are there, which are gone afterwards."""
+        self.steps += 1
+        first, second = (1 - beta**self.steps for beta in self.betas)
+        for parameter, mean, square in zip(self.parameters, self.means, self.squares, strict=True):
+            if parameter.grad is None:
+                continue
+            mean.lerp_(parameter.grad, 1 - self.betas[0])
+            square.mul_(self.betas[1]).addcmul_(parameter.grad, parameter.grad, value=1 - self.betas[1])
+            parameter.addcdiv_(mean, (square / second).sqrt_().add_(1e-8), value=-rate / first)
+            parameter.grad = None
 
 
 def _cosine(done: float) -> float:

@@ -12,13 +12,14 @@ from torch import Tensor
 
 SAMPLE = 20_000  # rows by which mean, scale and principal directions are found
 VALUES_AT_ONCE = 2**24
+MOST_KEPT = 2**26  # values that are made ready once and kept, which is 256 MiB
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
 class Rows:
-    """Rows less a mean and of scale 1, in float32; along principal directions where X has more than `most` dimensions.
+    """Rows less a mean and of scale 1, in float32; along principal directions where X has too many dimensions.
 
     X is read where a batch needs it, so that it may be memory-mapped. The mean is taken off before anything is rounded.
 
@@ -29,22 +30,37 @@ class Rows:
     def __init__(self, X: Any, mean: Array, scale: float, basis: Array | None = None) -> None:
         self.X, self.mean, self.scale, self.basis = X, mean, scale, basis
         self.dimensions = X.shape[1] if basis is None else basis.shape[1]
+        self.components: int | None = None
+        self.seed = 0
+        self._kept: Tensor | None = None
 
     @classmethod
-    def of(cls, X: Any, most: int, seed: int) -> Rows:
-        """Measured on some of the rows, where there are many."""
-        chosen = _some(X.shape[0], SAMPLE, seed)
+    def of(cls, X: Any, components: int | None, seed: int, among: Indices | None = None) -> Rows:
+        """Measured on some of the rows.
+
+        components   how many principal directions. None: all dimensions
+        among        indices of the rows that may be looked at. None: all
+        """
+        among = np.arange(X.shape[0]) if among is None else among
+        chosen = among[_some(len(among), SAMPLE, seed)]
         rows = X[chosen]
-        mean = np.asarray(rows.mean(0), dtype=np.float64).ravel()
-        found = cls(X, mean, 1.0)
-        if X.shape[1] > most:
-            found = cls(X, mean, 1.0, _principal(rows, mean, most, seed))
+        mean = np.asarray(rows.mean(0, dtype=np.float64)).ravel()
+        found = cls(X, mean, 1.0, None if components is None else _principal(rows, mean, components, seed))
+        found.components, found.seed = components, seed
         deviation = float(found.at(chosen).double().square().mean().sqrt())
         found.scale = deviation if deviation > 0 else 1.0
+        if X.shape[0] * found.dimensions <= MOST_KEPT:
+            found._kept = found.at(np.arange(X.shape[0]))
         return found
+
+    def seen_by(self, among: Indices) -> Rows:
+        """The same rows, along principal directions that only these rows have told of."""
+        return self if self.basis is None else Rows.of(self.X, self.components, self.seed, among)
 
     def at(self, indices: Any) -> Tensor:
         """(n, P) float32, of these rows."""
+        if self._kept is not None:
+            return self._kept[torch.as_tensor(indices)]
         indices = np.asarray(indices)
         a_part = max(1, VALUES_AT_ONCE // max(1, self.X.shape[1]))
         parts = [self._part(indices[start : start + a_part]) for start in range(0, len(indices), a_part)]

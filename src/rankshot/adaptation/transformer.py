@@ -36,7 +36,7 @@ from .rows import Rows
 from .saved_transformer import Saved, opened, save
 from .starts import STARTS, Start
 
-WIDEST = 512  # dimensions that a map has where nobody says how many
+WIDEST, PROJECTED = 2048, 512  # a map of more dimensions than these learns from so many principal directions
 PRECISIONS = [np.float64, np.float32]
 NO_SAMPLE_WEIGHT = (
     "takes no sample_weight: every row is an item of all the other rankings too, and a ranking has no halves of items. "
@@ -56,11 +56,11 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     `transform` gives vectors of length 1: cosine and Euclidean distance rank them alike.
 
     Args:
-        n_components: dimensions of the map's vectors. None: as many as X has, 512 at most.
+        n_components: dimensions of the map's vectors. None: as many as X has, or 512 where X has more than 2,048.
         loss: the name of a loss ("map-dlm", "map-ssvm", "smooth-ap", "supcon", "triplet", …), or a function of embeddings
             (B, D) and labels (B,) that gives a scalar.
-        start: "identity", X as it is; "pca", X less its mean, along its principal directions; "auto", the best of these and
-            of linear discriminant maps, by what is held out.
+        start: "identity", X as it is, or its first dimensions; "pca", X less its mean, along its principal directions;
+            "auto", the best of these and of linear discriminant maps, by what is held out.
         hidden: width of a hidden layer. None: the map is linear.
         learning_rate: of the first update; it falls along a cosine.
         max_iter: most updates.
@@ -73,8 +73,8 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         verbose: 1 tells of every evaluation.
 
     After `fit`: components_ (K, D) and offset_ (D,), the linear map of X - offset_; n_iter_, how many updates were tried;
-    best_iter_, how many the map has had; history_, the evaluations on the way; held_out_map_ and held_out_map_before_, the mean average precision of held-out
-    rows by the map and by X as it is; is_identity_, whether X was kept as it is.
+    best_iter_, how many the map has had; history_, the evaluations on the way; held_out_map_ and held_out_map_before_, the
+    mean average precision of held-out rows by the map and by X as it is; is_identity_, whether X was kept as it is.
 
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
@@ -104,7 +104,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         loss: Any = "map-dlm",
         start: str = "auto",
         hidden: int | None = None,
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.01,
         max_iter: int = 300,
         batch_size: int = 128,
         held_out: str | None = "auto",
@@ -280,18 +280,17 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
                 "The preferred dimensionality of the projected space `n_components` "
                 f"({self.n_components}) cannot be greater than the given data dimensionality ({dimensions})!"
             )
-        if self.start == "identity" and self.n_components not in (None, dimensions):
-            raise ValueError(f"start='identity' has all {dimensions} dimensions, got n_components={self.n_components}")
-        components = self.n_components or (dimensions if self.start == "identity" else min(dimensions, WIDEST))
-        rows = Rows.of(X, dimensions if self.start == "identity" else max(WIDEST, components), seed)
-        return rows, Shape(min(components, rows.dimensions), self.hidden)
+        is_wide = self.start != "identity" and dimensions > WIDEST
+        rows = Rows.of(X, max(PROJECTED, self.n_components or 0) if is_wide else None, seed)
+        return rows, Shape(min(self.n_components or dimensions, rows.dimensions), self.hidden)
 
     def _starts(self, rows: Rows, shape: Shape) -> list[Start | None]:
         centred = Start(None, 0.0)
         if self.start == "pca":
             return [centred]
-        whole: list[Start | None] = [None] if shape.components == rows.X.shape[1] else []
-        return whole if self.start == "identity" else [*whole, *STARTS]
+        if self.start == "identity":
+            return [None]
+        return [None, *STARTS] if shape.components == rows.X.shape[1] else list(STARTS)
 
     def _choice(self, lessons: Lessons, shape: Shape, recipe: Recipe) -> Choice | None:
         if self.held_out is None:
@@ -336,8 +335,8 @@ def _numbered(y: Any, X: Any, *, may_be_alone: bool) -> NDArray[np.int64]:
     check_consistent_length(X, y)
     known = np.array([label is not None for label in y]) if y.dtype == object else np.ones(len(y), dtype=bool)
     of_known = y[known]
-    if of_known.dtype == object and all(isinstance(label, str) for label in of_known):
-        of_known = of_known.astype(str)
+    if of_known.dtype == object and len({isinstance(label, str) for label in of_known}) == 1:
+        of_known = np.asarray(of_known.tolist())  # numbers, or texts, as numpy has them
     assert_all_finite(of_known, input_name="y")
     with warnings.catch_warnings():  # many classes of few rows are what this is for
         warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
