@@ -23,7 +23,7 @@ from .measuring import ranked
 from .rows import Rows
 from .starts import Spread, Start, ranked_alike, spread_of, started
 
-EVALUATIONS = 20  # in `max_iter` updates
+EVALUATIONS = 16  # in `max_iter` updates
 FEWEST_ANCHORS = 10  # marked rows of which some can be held out
 
 Embed = Callable[[Any], Tensor]

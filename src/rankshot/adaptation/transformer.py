@@ -68,7 +68,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         held_out: "classes", for a map that is to rank classes it has not seen; "rows", for one that is to rank more rows of
             the same classes; "auto", classes where there are four or more; None, nothing: `max_iter` updates, unchecked.
         validation_fraction: how much is held out: of rows, or of 20 classes or more; of fewer classes it is half.
-        n_iter_no_change: evaluations without improvement after which updates end; 20 evaluations are `max_iter` updates.
+        n_iter_no_change: evaluations without improvement after which updates end; 16 evaluations are `max_iter` updates.
         random_state: seed, or generator, of batches and of what is held out.
         verbose: 1 tells of every evaluation.
 
@@ -105,11 +105,11 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         start: str = "auto",
         hidden: int | None = None,
         learning_rate: float = 0.01,
-        max_iter: int = 300,
+        max_iter: int = 200,
         batch_size: int = 128,
         held_out: str | None = "auto",
         validation_fraction: float = 0.2,
-        n_iter_no_change: int = 5,
+        n_iter_no_change: int = 4,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
