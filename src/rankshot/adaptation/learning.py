@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,18 @@ from .marks import Marks, batch_of, marked_loss
 from .rows import Rows
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Updates are many small operations, which several threads do no faster; and where another process keeps a core busy,
+    threads that wait for one another do them many times slower. A setting of the whole process, put back at the end."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Recipe(NamedTuple):

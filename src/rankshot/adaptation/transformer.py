@@ -30,7 +30,7 @@ from rankshot.terminal import say
 from .choosing import Choice, Shape, choose, made, spread_for, trials_of_classes, trials_of_marks
 from .fitted_map import FittedMap
 from .held_out import folds
-from .learning import Learner, Lessons, Recipe
+from .learning import Learner, Lessons, Recipe, one_thread
 from .marks import Marks, marks_of
 from .rows import Rows
 from .saved_transformer import Saved, opened, save
@@ -126,6 +126,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.random_state = random_state
         self.verbose = verbose
 
+    @one_thread()
     def fit(
         self, X: Any, y: Any = None, *, alike: Any = None, unlike: Any = None, triples: Any = None, **more: Any
     ) -> RankingTransformer:
@@ -159,6 +160,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             self._take(FittedMap.of(learner.map, rows), choice)
         return self._warned(choice, may_be_identity=may_be_identity)
 
+    @one_thread()
     def partial_fit(
         self, X: Any, y: Any = None, *, alike: Any = None, unlike: Any = None, triples: Any = None, **more: Any
     ) -> RankingTransformer:
@@ -317,14 +319,14 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if self.held_out is not None and np.isnan(choice.held_out):
             warnings.warn(
                 "there are too few rows to hold any out: whether this map ranks better than X as it is, is not known",
-                stacklevel=3,
+                stacklevel=4,
             )
         elif choice.held_out <= choice.before:
             kept = "X is kept as it is" if may_be_identity else f"it has {self._map.components} dimensions all the same"
             warnings.warn(
                 f"what is held out is ranked no better by any map (mAP {choice.held_out:.4f}) than by X as it is "
                 f"({choice.before:.4f}): {kept}",
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 
