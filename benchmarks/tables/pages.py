@@ -17,6 +17,7 @@ from rankshot.reproduce.photographs.tables import (
 from rankshot.reproduce.tables import trials_table
 
 from ..places import RESULTS, ROOT
+from .adaptation import adaptation
 from .defaults import defaults
 from .own_images import data, gallery, ready, rejection, rejection_trials
 from .photographs import embedding, fine_tuned, photographs
@@ -48,6 +49,7 @@ SECTIONS = {
     "photographs": photographs,
     "embedding": embedding,
     "objectives": objectives,
+    "adaptation": adaptation,
     "fine_tuned": fine_tuned,
     "defaults": defaults,
     "deep_trials": lambda: deep_trials(ROOT / "results"),
@@ -72,7 +74,10 @@ SECTIONS = {
     "memory_on_paper": memory_on_paper,
     "searching_on_paper": searching_on_paper,
 }
-PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "experiments", "scale", "systems"))]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("adapting", "benchmarks", "experiments", "scale", "systems")),
+]
 
 
 def filled(page: Path) -> str:

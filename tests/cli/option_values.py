@@ -63,7 +63,18 @@ def options_of(kind):
 
 def tries(folder):
     """Command lines, each with one value that is odd."""
-    from rankshot.cli import classify, data, evaluate, export, gallery, gallery_upkeep, reproduce, search
+    from rankshot.cli import (
+        adapt,
+        classify,
+        data,
+        evaluate,
+        export,
+        gallery,
+        gallery_adapt,
+        gallery_upkeep,
+        reproduce,
+        search,
+    )
     from rankshot.cli.train_options import options_for
     from rankshot.methods import METHODS
     from rankshot.training import TrainConfig
@@ -79,6 +90,8 @@ def tries(folder):
         (["gallery", "list", str(folder / "gallery")], gallery_upkeep.List),
         (["gallery", "duplicates", str(folder / "gallery")], gallery_upkeep.Duplicates),
         (["gallery", "rebuild", str(folder / "gallery"), "--model", run], gallery_upkeep.Rebuild),
+        (["gallery", "mark", str(folder / "gallery"), "none", "--right", "other"], gallery_adapt.Mark),
+        (["gallery", "adapt", str(folder / "gallery"), "--to", str(folder / "adapted")], gallery_adapt.Adapt),
         (["gallery", "delete", str(folder / "gallery"), "none"], gallery.Delete),
         (["search", f"{images}/0.png", "--gallery", str(folder / "gallery")], search.Options),
         (["search", f"{images}/0.png", "--gallery", str(folder / "gallery"), "--sheet", "s.png"], search.Options),
@@ -86,6 +99,7 @@ def tries(folder):
         (["data", "show", mine, "-o", "sheet.png"], data.Show),
         (["data", "list"], data.List),
         (["data", "verify"], data.Verify),
+        (["adapt", str(folder / "vectors.npz"), "--out", "map", "--test", "0"], adapt.Options),
         (["export", run, "to"], export.Options),
         (["reproduce", "omniglot", "--list"], reproduce.Options),
     ]
@@ -161,6 +175,7 @@ def run_alone(command, told):
 def prepared(folder):
     """Images, a run and a gallery to try them on."""
     sys.path.insert(0, str(Path(__file__).parent.parent))
+    import numpy as np
     import torch
     from pictures import class_folders
 
@@ -170,6 +185,9 @@ def prepared(folder):
     os.environ["RANKSHOT_DATA"] = str(folder / "root")
     os.chdir(folder)
     mine = class_folders(folder / "mine", classes=10, per_class=8)
+    labels = np.repeat(np.arange(6), 10)
+    vectors = np.random.default_rng(0).normal(labels[:, None], size=(60, 8))
+    np.savez(folder / "vectors.npz", vectors=vectors, labels=labels)
     silent = os.open(os.devnull, os.O_WRONLY)
     before = os.dup(1), os.dup(2)
     for number in (1, 2):

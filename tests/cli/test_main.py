@@ -26,7 +26,7 @@ def test_the_help_names_every_command(capsys):
 
 def test_unknown_command(capsys):
     assert main(["trian"]) == 1
-    there = "'data', 'train', 'evaluate', 'classify', 'gallery', 'search', 'serve', 'export', 'reproduce'"
+    there = "'data', 'train', 'evaluate', 'classify', 'gallery', 'search', 'adapt', 'serve', 'export', 'reproduce'"
     assert capsys.readouterr().err == f"rankshot: unknown command 'trian': there is {there}\n"
 
 
@@ -43,6 +43,7 @@ def test_every_command_explains_itself(capsys, name):
         "classify": "--support PATH",
         "gallery": "rescue",
         "search": "--sheet",
+        "adapt": "--vectors-out PATH",
         "serve": "--workspace PATH",
         "export": "NAME.onnx",
     }.get(name, "--seed INT") in shown
@@ -50,7 +51,7 @@ def test_every_command_explains_itself(capsys, name):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_option_that_does_not_exist(capsys, name):
-    needed = ["run", "to.onnx"] if name == "export" else ["run"]
+    needed = {"export": ["run", "to.onnx"], "adapt": ["vectors.npz", "--out", "map"]}.get(name, ["run"])
     with pytest.raises(SystemExit) as ended:
         main([name, *needed, "--sede", "3"])
     assert ended.value.code == 2

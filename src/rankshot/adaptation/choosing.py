@@ -16,9 +16,9 @@ from rankshot.randomness import generator_for
 from rankshot.ranking import average_precision
 from rankshot.vectors import unit_vectors
 
-from .held_out import Fold
+from .held_out import FOLDS, Fold
 from .learning import Learner, Lessons, Recipe
-from .marks import batch_of
+from .marks import MarkedBatch, batch_of
 from .measuring import ranked
 from .rows import Rows
 from .starts import Spread, Start, ranked_alike, spread_of, started
@@ -76,22 +76,24 @@ def _judged_by_classes(fold: Fold, labels: Tensor, embed: Embed) -> float:
 
 
 def trials_of_marks(lessons: Lessons, fraction: float, seed: int) -> list[Trial]:
-    """By marks: rows that were marked rank what they were marked with. None where there are few."""
+    """By marks: rows that are held out rank what they were marked with, and no mark in which they take part is learned
+    from. None where there are few."""
     marks = lessons.marks
-    if marks is None:
+    if marks is None or len(marks.anchors) < FEWEST_ANCHORS:
         return []
     anchors = np.random.default_rng(seed).permutation(marks.anchors)
-    if len(anchors) < FEWEST_ANCHORS:
-        return []
-    held = anchors[: max(2, round(fraction * len(anchors)))]
-    batch = batch_of(marks.of(held), len(lessons.labels), seed, -1)
+    trials = []
+    for fold in range(FOLDS):
+        held = np.roll(anchors, -fold * len(anchors) // FOLDS)[: max(2, round(fraction * len(anchors)))]
+        batch, learned = batch_of(marks.of(held), len(lessons.labels), seed, -1), marks.without(held)
+        if len(learned.anchors):
+            trials.append(Trial(lessons._replace(marks=learned), partial(_judged_by_marks, batch)))
+    return trials
 
-    def judge(embed: Embed) -> float:
-        scores = unit_vectors(embed(batch.anchors)) @ unit_vectors(embed(batch.items)).T
-        found = average_precision(scores, batch.relevant, batch.relevant | batch.irrelevant)
-        return float(found.nanmean())
 
-    return [Trial(lessons._replace(marks=marks.of(np.setdiff1d(marks.rows, held))), judge)]
+def _judged_by_marks(batch: MarkedBatch, embed: Embed) -> float:
+    scores = unit_vectors(embed(batch.anchors)) @ unit_vectors(embed(batch.items)).T
+    return float(average_precision(scores, batch.relevant, batch.relevant | batch.irrelevant).nanmean())
 
 
 def choose(

@@ -30,6 +30,11 @@ class Marks(NamedTuple):
         kept = np.isin(self.rows, rows)
         return Marks(self.rows[kept], self.others[kept], self.alike[kept])
 
+    def without(self, rows: NDArray[np.int64]) -> Marks:
+        """Those in which none of these rows takes part."""
+        kept = ~(np.isin(self.rows, rows) | np.isin(self.others, rows))
+        return Marks(self.rows[kept], self.others[kept], self.alike[kept])
+
     @property
     def anchors(self) -> NDArray[np.int64]:
         """Rows that can rank: they were told of something that they are like."""

@@ -37,6 +37,7 @@ from .saved_transformer import Saved, opened, save
 from .starts import STARTS, Start
 
 WIDEST, PROJECTED = 2048, 512  # a map of more dimensions than these learns from so many principal directions
+USUAL_RATE, USUAL_DIMENSIONS = 0.01, 128
 PRECISIONS = [np.float64, np.float32]
 NO_SAMPLE_WEIGHT = (
     "takes no sample_weight: every row is an item of all the other rankings too, and a ranking has no halves of items. "
@@ -62,7 +63,8 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         start: "identity", X as it is, or its first dimensions; "pca", X less its mean, along its principal directions;
             "auto", the best of these and of linear discriminant maps, by what is held out.
         hidden: width of a hidden layer. None: the map is linear.
-        learning_rate: of the first update; it falls along a cosine.
+        learning_rate: of the first update; it falls along a cosine. None: 0.01, and less where X has more than 128
+            dimensions, in proportion.
         max_iter: most updates.
         batch_size: rows of an update.
         held_out: "classes", for a map that is to rank classes it has not seen; "rows", for one that is to rank more rows of
@@ -87,7 +89,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         "loss": [str, callable],
         "start": [StrOptions({"auto", "identity", "pca"})],
         "hidden": [Interval(Integral, 1, 2**14, closed="both"), None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 4, 2**16, closed="both")],
         "held_out": [StrOptions({"auto", "classes", "rows"}), None],
@@ -104,7 +106,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         loss: Any = "map-dlm",
         start: str = "auto",
         hidden: int | None = None,
-        learning_rate: float = 0.01,
+        learning_rate: float | None = None,
         max_iter: int = 200,
         batch_size: int = 128,
         held_out: str | None = "auto",
@@ -145,7 +147,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         seed = self._seed()
         rows, shape = self._seen(X, seed)
         lessons = Lessons(rows, torch.from_numpy(labels), marks)
-        recipe = Recipe(self.loss, self.learning_rate, self.max_iter, self.batch_size, seed)
+        recipe = Recipe(self.loss, self._rate(rows), self.max_iter, self.batch_size, seed)
         choice = self._choice(lessons, shape, recipe)
         if choice is None:  # nothing tells which start is best
             start = Start(1.0, 0.0) if self.start == "auto" and (labels >= 0).any() else self._starts(rows, shape)[0]
@@ -183,7 +185,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             rows = Rows(X, self._map.offset, self._map.scale)
             lessons = Lessons(rows, torch.from_numpy(labels), marks)
             vector_map = self._map.module(resumed=True)
-        recipe = Recipe(self.loss, self.learning_rate, max(self.max_iter, updates), self.batch_size, seed)
+        recipe = Recipe(self.loss, self._rate(rows), max(self.max_iter, updates), self.batch_size, seed)
         learner = Learner(vector_map, lessons, recipe)
         history = [*history, {"update": done + updates, "loss": learner.learn(updates)}]
         choice = Choice(None, done + updates, float("nan"), float("nan"), history)
@@ -286,6 +288,12 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         rows = Rows.of(X, max(PROJECTED, self.n_components or 0) if is_wide else None, seed)
         return rows, Shape(min(self.n_components or dimensions, rows.dimensions), self.hidden)
 
+    def _rate(self, rows: Rows) -> float:
+        """Adam moves every weight by about as much: the more of them a component has, the further it moves."""
+        if self.learning_rate is not None:
+            return float(self.learning_rate)
+        return float(USUAL_RATE * min(1.0, USUAL_DIMENSIONS / rows.dimensions))
+
     def _starts(self, rows: Rows, shape: Shape) -> list[Start | None]:
         centred = Start(None, 0.0)
         if self.start == "pca":
@@ -302,7 +310,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             trials = trials_of_classes(lessons, folds(labels, self.held_out, self.validation_fraction, recipe.seed))
         else:
             trials = trials_of_marks(lessons, self.validation_fraction, recipe.seed)
-            starts = starts[:1]  # what differs within classes is not known
+            starts = [start for start in starts if start in (None, Start(None, 0.0))]  # others are made of classes
         if not trials:
             return None
         tell = (lambda line: say(f"RankingTransformer  {line}")) if self.verbose else (lambda line: None)

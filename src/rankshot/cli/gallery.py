@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,12 +15,14 @@ from rankshot.gallery import Gallery
 from rankshot.gallery.embedding_together import help_first, helped_by_others
 from rankshot.gallery.faiss_store import folder_in
 from rankshot.gallery.image_files import image_files
+from rankshot.gallery.kept_map import is_adapted
 from rankshot.gallery.rescuing import rescue
 from rankshot.gathering import failing_together, is_first, is_shared
 from rankshot.hardware import device_for
 from rankshot.processes import LONG_PATIENCE, check_gpus
 from rankshot.terminal import say, tallying
 
+from .gallery_adapt import Adapt, Mark, as_it_is_kept
 from .gallery_upkeep import Duplicates, List, Rebuild
 from .messages import complain, metadata_of, report_failures, strongest_told
 from .parsing import NO_DEFAULT, Device, Files, Where, parsed_one_of
@@ -106,6 +107,8 @@ class Info:
             about = gallery.store.about["embedder"]
             say(f"{self.gallery}: {len(gallery)} images, {gallery.store.dimensions} dimensions")
             say(f"  seen by {about['name']} ({about['fingerprint']})" if about["name"] else "  vectors made elsewhere")
+            if is_adapted(gallery.store):
+                say("  adapted: made of another gallery, where images and marks are to be added")
             damage = gallery.store.verify() if self.verify else []
         for message in damage:
             complain(message)
@@ -154,17 +157,10 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "duplicates": Duplicates,
     "delete": Delete,
     "rebuild": Rebuild,
+    "mark": Mark,
+    "adapt": Adapt,
     "rescue": Rescue,
 }
-
-
-def as_it_is_kept(gallery: Gallery, given: str) -> str:
-    """An id as it is; or as `search --json` has told it, with or without its quotes."""
-    for text in (given, f'"{given}"') if given not in gallery else ():
-        with suppress(ValueError):
-            if isinstance(name := json.loads(text), str) and name in gallery:
-                return name
-    return given
 
 
 def opened(uri: str, model: str | None, device: str) -> Gallery:

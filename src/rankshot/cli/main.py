@@ -22,6 +22,7 @@ COMMANDS = {
     "classify": "tell the class of images from a few examples of each",
     "gallery": "keep images to be found again",
     "search": "find everything like this one",
+    "adapt": "learn a small map that makes embeddings you have already rank better",
     "serve": "teach and recognise in a browser, or over HTTP",
     "export": "pass a network on: as a folder, as ONNX, or by torch.export",
     "reproduce": "make the paper's tables and figures from real data",

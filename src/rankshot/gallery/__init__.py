@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from .adapting import Adaptation, adapt
 from .embedder import Embedder
 from .gallery import Duplicate, Gallery, Item
 from .pictures import Failure, Unreadable
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from .classifier import FewShotClassifier, Neighbour
 
 __all__ = [
+    "Adaptation",
     "Damaged",
     "Duplicate",
     "Embedder",
@@ -23,6 +25,7 @@ __all__ = [
     "Neighbour",
     "Rebuilt",
     "Unreadable",
+    "adapt",
     "rebuild",
     "register",
 ]

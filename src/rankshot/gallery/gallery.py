@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import torch
@@ -24,11 +25,16 @@ from .embedder import Embedded, Embedder
 from .faiss_store import FaissStore, folder_in, is_faiss
 from .filters import Wanted
 from .format_1 import in_todays_format
+from .kept_map import AdaptedBy, about_elsewhere, copy_kept, is_adapted, kept_within, map_of
 from .local import LocalStore
+from .marks import mark
 from .milvus import MilvusStore, is_milvus
 from .pictures import Failure
 from .sources import has_changed, id_of, source_of
 from .store import SCHEMES, STORES, Damaged, Filter, Hit, Metadata, Store, Vectors, check_ids, encoded
+
+if TYPE_CHECKING:
+    from rankshot.adaptation.fitted_map import FittedMap
 
 VECTORS_ALONE = {"name": None, "fingerprint": None}
 
@@ -44,6 +50,7 @@ class About(TypedDict):
     """What a gallery tells about itself."""
 
     embedder: Seen
+    adapted: NotRequired[AdaptedBy]
 
 
 class Item(NamedTuple):
@@ -121,18 +128,26 @@ class Gallery:
             folder = path
         about = VECTORS_ALONE if made is None else made.about
         width = made.dimensions if made is not None else int(dimensions or 0)
-        self._begin(_created(str(folder), width, {"embedder": about}), made, device)
+        self._begin(created(str(folder), width, {"embedder": about}), made, device)
 
     @classmethod
-    def open(cls, uri: str | Path, embedder: str | Path | Embedder | None = None, *, device: str = "auto") -> Gallery:
+    def open(
+        cls,
+        uri: str | Path,
+        embedder: str | Path | Embedder | None = None,
+        *,
+        device: str = "auto",
+        map_folder: str | Path | None = None,
+    ) -> Gallery:
         """One that is there. The network that it was made with is loaded by its name when it is first needed.
 
         embedder  that network, where it has moved; another one is refused
         device    where it computes: see `Embedder`
+        map_folder   of an adapted gallery of vectors: its map, where it has moved
         """
         device_for(device)  # complains now, and not at the first search
         gallery = cls.__new__(cls)
-        gallery._begin(_opened(str(uri)), None, device)
+        gallery._begin(_opened(str(uri)), None, device, map_folder)
         try:
             checked(gallery.store.about, About, str(uri))
         except ValueError as error:
@@ -142,10 +157,13 @@ class Gallery:
             gallery._embedder = gallery._the_same(made)
         return gallery
 
-    def _begin(self, store: Store, embedder: Embedder | None, device: str) -> None:
+    def _begin(self, store: Store, embedder: Embedder | None, device: str, map_folder: str | Path | None = None) -> None:
         self.store = store
         self._device = device
         self._embedder = embedder
+        self._map: FittedMap | None = None
+        self._map_folder = map_folder
+        self._marking = threading.Lock()
 
     def __len__(self) -> int:
         return len(self.store)
@@ -247,6 +265,17 @@ class Gallery:
         """All of them or, where one is unknown, none."""
         self.store.delete([ids] if isinstance(ids, str) else list(ids))
 
+    def mark(self, id: str, right: str | Iterable[str] = (), wrong: str | Iterable[str] = ()) -> None:
+        """What a person says of what a search for the image `id` has found: ids that were right, and that were wrong.
+
+        They are added to the metadata of `id`, {"right": [ids…], "wrong": [ids…]}; what is said last counts, also where it
+        was said of the same two the other way round. `adapt` learns from them. No image is embedded again.
+        """
+        if is_adapted(self.store):
+            raise ValueError("this gallery is adapted: mark in the one that it was made of, and adapt that one again")
+        with self._marking:  # of threads: each adds to what is there
+            mark(self.store, id, right, wrong)
+
     def search(self, query: Any, k: int = 10, where: Filter | Mapping[str, Any] | None = None) -> list[Hit]:
         """What is most like an image or a vector, the nearest first; with a list of them, what is like all of these.
 
@@ -279,10 +308,11 @@ class Gallery:
     def save(self, path: str | Path) -> None:
         """A copy, in a new place of any kind, as it is now: a folder is there whole or not at all."""
         if not is_folder(str(path)):
-            self._copy_into(_created(str(path), self.store.dimensions, self.store.about))
+            self._copy_into(created(str(path), self.store.dimensions, about_elsewhere(self.store)))
             return
         with whole_folder(folder_in(str(path))) as new_folder:
             self._copy_into(LocalStore.create(new_folder, self.store.dimensions, self.store.about))
+            copy_kept(self.store, new_folder)
 
     def _copy_into(self, target: Store) -> None:
         try:
@@ -301,7 +331,7 @@ class Gallery:
             if name is None:
                 raise ValueError("this gallery holds vectors that were made elsewhere: give vectors, not images")
             try:
-                self._embedder = self._the_same(Embedder(name, device=self._device))
+                self._embedder = self._the_same(Embedder(kept_within(self.store) or name, device=self._device))
             except FileNotFoundError as error:
                 raise FileNotFoundError(
                     f"{error}: this gallery was made with {name}; where it has moved, open with it"
@@ -327,7 +357,7 @@ class Gallery:
         """One image or vector, or some of them."""
         if isinstance(query, (list, tuple)):
             return [query] if _is_vector(query) else list(query)
-        of_vectors = getattr(query, "ndim", 0) == 2 and query.shape[1] == self.store.dimensions
+        of_vectors = getattr(query, "ndim", 0) == 2 and query.shape[1] == self._width
         return list(query) if of_vectors or getattr(query, "ndim", 0) == 4 else [query]
 
     def _vectors_of(self, given: list[Any]) -> Vectors:
@@ -342,22 +372,30 @@ class Gallery:
             vectors = given.astype(np.float64)
         elif all(_is_vector(item) for item in given):
             for vector in given:
-                if len(vector) != self.store.dimensions:
-                    raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {len(vector)}")
+                if len(vector) != self._width:
+                    raise ValueError(f"vectors must have {self._width} dimensions, got {len(vector)}")
             try:
                 rows = [np.asarray(vector, np.float64) for vector in given]
             except OverflowError as error:
                 raise ValueError(f"vectors must be of numbers that a float can hold: {error}") from None
-            vectors = np.array(rows).reshape(len(given), self.store.dimensions)
+            vectors = np.array(rows).reshape(len(given), self._width)
         else:
             return None
-        if vectors.shape[1] != self.store.dimensions:
-            raise ValueError(f"vectors must have {self.store.dimensions} dimensions, got {vectors.shape[1]}")
+        if vectors.shape[1] != self._width:
+            raise ValueError(f"vectors must have {self._width} dimensions, got {vectors.shape[1]}")
         if not np.isfinite(vectors).all():
             row = int(np.flatnonzero(~np.isfinite(vectors).all(1))[0])
             raise ValueError(f"vectors must be finite, number {row} is not")
         largest = np.abs(vectors).max(1, keepdims=True, initial=0.0)  # first: the shortest count too
-        return unit_vectors(torch.from_numpy(vectors / np.where(largest > 0, largest, 1))).float().numpy()
+        units: NDArray[np.float64] = unit_vectors(torch.from_numpy(vectors / np.where(largest > 0, largest, 1))).numpy()
+        return (units if self._map is None else self._map(units)).astype(np.float32)
+
+    @property
+    def _width(self) -> int:
+        """Of vectors that are given: in an adapted gallery those of the model that the map was learned for."""
+        if self._map is None:
+            self._map = map_of(self.store, self._map_folder)
+        return self.store.dimensions if self._map is None else self._map.dimensions
 
     def _blocks(self) -> Iterator[tuple[list[str], Vectors]]:
         for ids, vectors, *_ in self.store.chunks():
@@ -382,7 +420,7 @@ def _is_vector(given: Any) -> bool:
     return getattr(given, "ndim", None) == 1
 
 
-def _created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:
+def created(uri: str, dimensions: int, about: Mapping[str, Any]) -> Store:
     if own := _own_store(uri):
         made: Store = own.make.create(uri.partition(":")[2], dimensions, about)  # type: ignore[attr-defined]
         return made
