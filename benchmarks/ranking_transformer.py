@@ -6,9 +6,9 @@ on wine and breast cancer. Every fit is a process of its own with one thread, ki
 environment of its own, made below runs/ where `--rival-python` does not name one, since metric-learn needs an older
 scikit-learn. `--minutes` ends all of it after so many: what is still learning is told as if killed by a shorter limit.
 
-Into results/benchmarks/adaptation.json, as results come. Vectors and finished fits are kept in runs/adaptation, so that an
-interrupted run goes on where it was: remove that folder to measure all anew. Fits of a `RankingTransformer` that is not the
-same any more are repeated.
+Into results/benchmarks/ranking_transformer.json, as results come. Vectors and finished fits are kept in
+runs/ranking_transformer, so that an interrupted run goes on where it was: remove that folder to measure all anew. Fits of a
+`RankingTransformer` that is not the same any more are repeated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from rankshot.reproduce.records import write_record
 from .places import FOLDER, ROOT
 
 SEED, SPLITS, COMPONENTS, MANY = 0, 5, 128, 2000
-KEPT = ROOT / "runs" / "adaptation"
+KEPT = ROOT / "runs" / "ranking_transformer"
 WORKER = Path(__file__).parent / "map_fit.py"
 RIVALS = ("nca", "lmnn")
 RIVAL_PACKAGES = ("metric-learn==0.7.0", "scikit-learn<1.6", "numpy<2")
@@ -369,7 +369,7 @@ def main() -> None:
     parser.add_argument("--memory", type=float, default=16, help="most GiB that a fit may have")
     parser.add_argument("--at-once", type=int, default=1, help="fits of LMNN at a time")
     parser.add_argument("--rival-python", help="of an environment with metric-learn")
-    parser.add_argument("--to", type=Path, default=FOLDER / "adaptation.json")
+    parser.add_argument("--to", type=Path, default=FOLDER / "ranking_transformer.json")
     options = parser.parse_args()
     limits = Limits(options.seconds, time.monotonic() + 60 * options.minutes, options.memory)
     python = options.rival_python or rival_python()

@@ -17,11 +17,11 @@ from rankshot.reproduce.photographs.tables import (
 from rankshot.reproduce.tables import trials_table
 
 from ..places import RESULTS, ROOT
-from .adaptation import adaptation
 from .defaults import defaults
 from .own_images import data, gallery, ready, rejection, rejection_trials
 from .photographs import embedding, fine_tuned, photographs
 from .ranking import headlines, large_batches, micro_batches, objectives, tables
+from .ranking_transformer import ranking_transformer
 from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
 from .serving import serving
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
@@ -49,7 +49,7 @@ SECTIONS = {
     "photographs": photographs,
     "embedding": embedding,
     "objectives": objectives,
-    "adaptation": adaptation,
+    "ranking_transformer": ranking_transformer,
     "fine_tuned": fine_tuned,
     "defaults": defaults,
     "deep_trials": lambda: deep_trials(ROOT / "results"),

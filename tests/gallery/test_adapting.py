@@ -226,7 +226,7 @@ def test_copies_have_the_map_too(vectors):
 
 def test_a_map_that_is_gone_or_another(vectors):
     adapt("g", "new", label="kind", transformer=quick())
-    adapt("g", "other", label="kind", transformer=quick(start="pca"))
+    adapt("g", "other", label="kind", transformer=quick(held_out="rows"))
     expected = unseen_map("new")
     shutil.move("new/map", "map")
     with Gallery.open("new") as gallery:

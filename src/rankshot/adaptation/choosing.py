@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -24,16 +24,18 @@ from .rows import Rows
 from .starts import Spread, Start, ranked_alike, spread_of, started
 
 EVALUATIONS = 16  # in `max_iter` updates
+LEAST_GAIN = 1.01  # less than this is chance: the best of many is chosen
 FEWEST_ANCHORS = 10  # marked rows of which some can be held out
 
 Embed = Callable[[Any], Tensor]
+Figures = tuple[float, ...]
 
 
 class Trial(NamedTuple):
-    """What a map learns from, and what tells how well it does, from 0 to 1, by the vectors of any rows."""
+    """What a map learns from; and what tells how well it does by the vectors of any rows: one figure, or two."""
 
     lessons: Lessons
-    judge: Callable[[Embed], float]
+    judge: Callable[[Embed], Figures]
 
 
 class Choice(NamedTuple):
@@ -41,7 +43,8 @@ class Choice(NamedTuple):
 
     start        None: the identity
     updates      after which it was best
-    held_out     mean average precision there, and that of X as it is (`before`)
+    held_out     mean average precision there, and that of X as it is (`before`): of several figures, that which gains least
+    is_better    whether it is, by more than chance
     history      what was seen on the way
     """
 
@@ -49,6 +52,7 @@ class Choice(NamedTuple):
     updates: int
     held_out: float
     before: float
+    is_better: bool
     history: list[dict[str, float]]
 
 
@@ -70,9 +74,13 @@ def trials_of_classes(lessons: Lessons, folds: Sequence[Fold]) -> list[Trial]:
     return trials
 
 
-def _judged_by_classes(fold: Fold, labels: Tensor, embed: Embed) -> float:
-    rows = np.concatenate([fold.held_out, fold.company])
-    return ranked(embed(rows), labels[rows], len(fold.held_out)).map
+def _judged_by_classes(fold: Fold, labels: Tensor, embed: Embed) -> Figures:
+    """Among themselves, and in company. Each alone can be fooled: a few classes are easily told apart, and a map that has
+    learned its rows by heart draws them together, out of the way of all others."""
+    rows, held = np.concatenate([fold.held_out, fold.company]), len(fold.held_out)
+    vectors = embed(rows)
+    alone = ranked(vectors[:held], labels[fold.held_out]).map
+    return (alone, ranked(vectors, labels[rows], held).map) if len(fold.company) else (alone,)
 
 
 def trials_of_marks(lessons: Lessons, fraction: float, seed: int) -> list[Trial]:
@@ -91,9 +99,9 @@ def trials_of_marks(lessons: Lessons, fraction: float, seed: int) -> list[Trial]
     return trials
 
 
-def _judged_by_marks(batch: MarkedBatch, embed: Embed) -> float:
+def _judged_by_marks(batch: MarkedBatch, embed: Embed) -> Figures:
     scores = unit_vectors(embed(batch.anchors)) @ unit_vectors(embed(batch.items)).T
-    return float(average_precision(scores, batch.relevant, batch.relevant | batch.irrelevant).nanmean())
+    return (float(average_precision(scores, batch.relevant, batch.relevant | batch.irrelevant).nanmean()),)
 
 
 def choose(
@@ -105,34 +113,59 @@ def choose(
     tell: Callable[[str], None],
 ) -> Choice:
     """The start that does best without any update; then so many updates as help, until `patience` evaluations do not."""
-    before = fmean(trial.judge(trial.lessons.rows.as_it_is) for trial in trials)
+    before = _means(trial.judge(trial.lessons.rows.as_it_is) for trial in trials)
     spreads = [spread_for(trial.lessons) if list(starts) != [None] else None for trial in trials]
     pairs = list(zip(trials, spreads, strict=True))
-    scores = [fmean(_with_all_components(trial, spread, start) for trial, spread in pairs) for start in starts]
-    start = starts[int(np.nanargmax(scores)) if not np.isnan(scores).all() else 0]
+    found = [_means(_with_all_components(trial, spread, start) for trial, spread in pairs) for start in starts]
+    start = starts[int(np.argmax([_gain(figures, before) for figures in found]))]
     learners = [
         Learner(made(trial.lessons, spread, start, shape, recipe.seed), trial.lessons, recipe) for trial, spread in pairs
     ]
+    judged = list(zip(trials, learners, strict=True))
     # The identity is itself, to the last digit.
-    score = (
-        before if start is None else fmean(trial.judge(one.vectors) for trial, one in zip(trials, learners, strict=True))
-    )
-    tops, history = [(score, 0)], [{"update": 0, "held_out": score}]
-    tell(f"held out: mAP {100 * before:.2f} as it is, {100 * score:.2f} at the start ({start or 'the identity'})")
+    figures = before if start is None else _means(trial.judge(learner.vectors) for trial, learner in judged)
+    tops, history = [(_gain(figures, before), 0, figures)], [{"update": 0, "held_out": min(figures)}]
+    tell(f"held out: mAP {_told(before)} as it is, {_told(figures)} at the start ({_named(start)})")
     every = max(1, recipe.max_iter // EVALUATIONS)
     for update in range(every, recipe.max_iter + 1, every):
         loss = fmean(learner.learn(update) for learner in learners)
-        score = fmean(trial.judge(learner.vectors) for trial, learner in zip(trials, learners, strict=True))
-        history.append({"update": update, "loss": loss, "held_out": score})
-        tell(f"update {update}/{recipe.max_iter}  loss {loss:.4f}  held out: mAP {100 * score:.2f}")
-        tops.append((score, -update))
-        if update - -max(tops)[1] >= patience * every:
+        figures = _means(trial.judge(learner.vectors) for trial, learner in judged)
+        history.append({"update": update, "loss": loss, "held_out": min(figures)})
+        tell(f"update {update}/{recipe.max_iter}  loss {loss:.4f}  held out: mAP {_told(figures)}")
+        tops.append((_gain(figures, before), -update, figures))
+        if update + max(tops)[1] >= patience * every:
             break
-    held_out, updates = max(tops)
-    return Choice(start, -updates, held_out, before, history)
+    gain, updates, figures = max(tops)
+    least = int(np.argmin([_gain((one,), (other,)) for one, other in zip(figures, before, strict=True)]))
+    return Choice(start, -updates, figures[least], before[least], gain >= LEAST_GAIN, history)
 
 
-def _with_all_components(trial: Trial, spread: Spread | None, start: Start | None) -> float:
+def _means(figures: Iterable[Figures]) -> Figures:
+    """Over the trials, of each figure."""
+    return tuple(fmean(each) for each in zip(*figures, strict=True))
+
+
+def _gain(figures: Figures, before: Figures) -> float:
+    """How many times as good, by the figure that gains least."""
+    gains = [one / other if other > 0 else 1.0 for one, other in zip(figures, before, strict=True)]
+    return min(gains) if not np.isnan(gains).any() else 0.0
+
+
+def _told(figures: Figures) -> str:
+    return " / ".join(f"{100 * each:.2f}" for each in figures)
+
+
+def _named(start: Start | None) -> str:
+    if start is None:
+        return "the identity"
+    return (
+        f"centred, emphasis {start.emphasis:g}"
+        if start.shrinkage is None
+        else f"shrinkage {start.shrinkage:g}, emphasis {start.emphasis:g}"
+    )
+
+
+def _with_all_components(trial: Trial, spread: Spread | None, start: Start | None) -> Figures:
     rows = trial.lessons.rows
     if start is None or spread is None:
         return trial.judge(rows.as_it_is)

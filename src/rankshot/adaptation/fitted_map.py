@@ -52,6 +52,10 @@ class FittedMap:
         for name in ("weight", "inner"):
             if name in found:
                 found[name] = (found[name] if rows.basis is None else found[name] @ rows.basis.T) / rows.scale
+        largest = np.abs(found["weight"]).max() or 1.0  # lengths do not matter, and float32 has not room for all
+        for name in ("weight", "outer"):
+            if name in found:
+                found[name] = found[name] / largest
         offset = rows.mean + rows.scale * (offset if rows.basis is None else rows.basis @ offset)
         return cls(offset, **found, scale=rows.scale)
 
@@ -61,6 +65,8 @@ class FittedMap:
         a_part = max(1, VALUES_AT_ONCE // max(self.dimensions, self.components))
         for start in range(0, X.shape[0], a_part):
             part = self._mapped(X[start : start + a_part])
+            largest = np.abs(part).max(1, keepdims=True, initial=0.0)  # first: the shortest count too
+            part = part / np.where(largest > 0, largest, 1)
             found[start : start + a_part] = unit_vectors(torch.from_numpy(np.ascontiguousarray(part))).numpy()
         return found
 

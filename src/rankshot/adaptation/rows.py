@@ -47,8 +47,7 @@ class Rows:
         mean = np.asarray(rows.mean(0, dtype=np.float64)).ravel()
         found = cls(X, mean, 1.0, None if components is None else _principal(rows, mean, components, seed))
         found.components, found.seed = components, seed
-        deviation = float(found.at(chosen).double().square().mean().sqrt())
-        found.scale = deviation if deviation > 0 else 1.0
+        found.scale = _deviation(found.centred(chosen))
         if X.shape[0] * found.dimensions <= MOST_KEPT:
             found._kept = found.at(np.arange(X.shape[0]))
         return found
@@ -67,10 +66,12 @@ class Rows:
         return torch.cat(parts) if parts else torch.zeros(0, self.dimensions)
 
     def as_it_is(self, indices: Any) -> Tensor:
-        """(n, D) float32, of these rows: X itself, but for its scale."""
+        """(n, D) float32, of these rows: the directions of X itself."""
         rows = self.X[np.asarray(indices)]
         rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-        return torch.from_numpy(np.ascontiguousarray(rows / self.scale, dtype=np.float32))
+        rows = rows.astype(np.float64)
+        largest = np.abs(rows).max(1, keepdims=True, initial=0.0)  # a row's length does not matter, only its direction
+        return torch.from_numpy(np.ascontiguousarray(rows / np.where(largest > 0, largest, 1), dtype=np.float32))
 
     @property
     def origin(self) -> Tensor:
@@ -80,16 +81,23 @@ class Rows:
         return torch.from_numpy(-self.mean / self.scale).float()
 
     def _part(self, indices: Indices) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(self.centred(indices) / self.scale, dtype=np.float32))
+
+    def centred(self, indices: Indices) -> Array:
+        """(n, P), in float64: neither digits nor sizes are lost before the scale is one."""
         rows = self.X[indices]
-        rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
-        centred = rows - self.mean.astype(rows.dtype)
-        if self.basis is not None:
-            centred = centred @ self.basis.astype(rows.dtype)
-        return torch.from_numpy(np.ascontiguousarray(centred / self.scale, dtype=np.float32))
+        rows = (rows.toarray() if sparse.issparse(rows) else np.asarray(rows)).astype(np.float64) - self.mean
+        return rows if self.basis is None else rows @ self.basis
 
     def some(self, indices: Indices, most: int = SAMPLE, seed: int = 0) -> Indices:
         """At most so many of these indices, in order."""
         return indices[_some(len(indices), most, seed)]
+
+
+def _deviation(rows: Array) -> float:
+    """Of all values; 1 where they are all the same. No square is out of range."""
+    largest = float(np.abs(rows).max(initial=0.0))
+    return largest * float(np.sqrt(np.square(rows / largest).mean())) if largest > 0 else 1.0
 
 
 def _some(count: int, most: int, seed: int) -> Indices:

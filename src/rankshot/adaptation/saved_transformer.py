@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Required, TypedDict
 
@@ -58,6 +59,8 @@ def save(saved: Saved, folder: str | Path) -> Path:
         "held_out": saved.held_out,
         "features": saved.features,
     }
+    if lost := [name for name, value in saved.settings.items() if not isinstance(value, SIMPLE)]:
+        warnings.warn(f"{' and '.join(lost)} cannot be saved: what is opened has the usual value", stacklevel=3)
     arrays = {name: getattr(saved.map, name) for name in ("offset", "weight", "inner", "bias", "outer")}
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items() if array is not None}
     with whole_folder(Path(folder)) as new_folder:

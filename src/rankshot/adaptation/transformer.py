@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -37,12 +39,29 @@ from .saved_transformer import Saved, opened, save
 from .starts import STARTS, Start
 
 WIDEST, PROJECTED = 2048, 512  # a map of more dimensions than these learns from so many principal directions
+Learn = TypeVar("Learn", bound=Callable[..., Any])
 USUAL_RATE, USUAL_DIMENSIONS = 0.01, 128
 PRECISIONS = [np.float64, np.float32]
 NO_SAMPLE_WEIGHT = (
     "takes no sample_weight: every row is an item of all the other rankings too, and a ranking has no halves of items. "
     "Leave rows out, or weight classes by how many rows of them you give"
 )
+
+
+def whole_or_not_at_all(learn: Learn) -> Learn:
+    """What fails, or is interrupted, leaves the transformer as it was."""
+
+    @wraps(learn)
+    def learned(self: Any, *arguments: Any, **named: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return learn(self, *arguments, **named)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return learned  # type: ignore[return-value]
 
 
 class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -129,6 +148,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.verbose = verbose
 
     @one_thread()
+    @whole_or_not_at_all
     def fit(
         self, X: Any, y: Any = None, *, alike: Any = None, unlike: Any = None, triples: Any = None, **more: Any
     ) -> RankingTransformer:
@@ -151,10 +171,10 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         choice = self._choice(lessons, shape, recipe)
         if choice is None:  # nothing tells which start is best
             start = Start(1.0, 0.0) if self.start == "auto" and (labels >= 0).any() else self._starts(rows, shape)[0]
-            choice = Choice(start, self.max_iter, float("nan"), float("nan"), [])
+            choice = Choice(start, self.max_iter, float("nan"), float("nan"), True, [])
         may_be_identity = self.n_components in (None, X.shape[1])
-        if choice.held_out <= choice.before and may_be_identity:
-            self._take(FittedMap(np.zeros(X.shape[1])), choice._replace(updates=0))
+        if not choice.is_better and may_be_identity:
+            self._take(FittedMap(np.zeros(X.shape[1])), choice._replace(updates=0, held_out=choice.before))
         else:
             spread = None if choice.start is None else spread_for(lessons)
             learner = Learner(made(lessons, spread, choice.start, shape, seed), lessons, recipe)
@@ -163,6 +183,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self._warned(choice, may_be_identity=may_be_identity)
 
     @one_thread()
+    @whole_or_not_at_all
     def partial_fit(
         self, X: Any, y: Any = None, *, alike: Any = None, unlike: Any = None, triples: Any = None, **more: Any
     ) -> RankingTransformer:
@@ -188,7 +209,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         recipe = Recipe(self.loss, self._rate(rows), max(self.max_iter, updates), self.batch_size, seed)
         learner = Learner(vector_map, lessons, recipe)
         history = [*history, {"update": done + updates, "loss": learner.learn(updates)}]
-        choice = Choice(None, done + updates, float("nan"), float("nan"), history)
+        choice = Choice(None, done + updates, float("nan"), float("nan"), True, history)
         self._take(FittedMap.of(learner.map, rows), choice)
         return self
 
@@ -224,7 +245,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if saved.features is not None:
             made.feature_names_in_ = np.asarray(saved.features, dtype=object)
         held_out, before = (float("nan") if each is None else each for each in saved.held_out)
-        made._take(saved.map, Choice(None, saved.updates, held_out, before, saved.history))
+        made._take(saved.map, Choice(None, saved.updates, held_out, before, True, saved.history))
         return made
 
     @property
@@ -327,20 +348,22 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         if self.held_out is not None and np.isnan(choice.held_out):
             warnings.warn(
                 "there are too few rows to hold any out: whether this map ranks better than X as it is, is not known",
-                stacklevel=4,
+                stacklevel=5,
             )
-        elif choice.held_out <= choice.before:
+        elif not choice.is_better:
             kept = "X is kept as it is" if may_be_identity else f"it has {self._map.components} dimensions all the same"
             warnings.warn(
                 f"what is held out is ranked no better by any map (mAP {choice.held_out:.4f}) than by X as it is "
-                f"({choice.before:.4f}): {kept}",
-                stacklevel=4,
+                f"({choice.before:.4f}), or hardly so: {kept}",
+                stacklevel=5,
             )
         return self
 
 
 def _numbered(y: Any, X: Any, *, may_be_alone: bool) -> NDArray[np.int64]:
     """The class of every row as a number; -1: it has none."""
+    if hasattr(y, "isna") and hasattr(y, "to_numpy"):  # pandas has several ways to say that a label is missing
+        y = np.where(y.isna().to_numpy(), None, y.astype(object).to_numpy())
     y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     known = np.array([label is not None for label in y]) if y.dtype == object else np.ones(len(y), dtype=bool)
@@ -366,7 +389,9 @@ def _numbered(y: Any, X: Any, *, may_be_alone: bool) -> NDArray[np.int64]:
 
 
 def _refuse(more: dict[str, Any]) -> None:
-    for name in more:
+    for name, value in more.items():
+        if name == "sample_weight" and value is None:
+            continue
         if name == "sample_weight":
             raise TypeError(f"RankingTransformer {NO_SAMPLE_WEIGHT}")
         raise TypeError(f"RankingTransformer got an unexpected keyword argument {name!r}")

@@ -52,7 +52,7 @@ class Adapt:
 
     Its vectors are those of the original, mapped: no image is embedded again. The original stays as it is: add images and
     marks there, and adapt it again, which takes seconds. Where no map ranks what is held out better, nothing is made, and
-    the exit code is 1.
+    the exit code is 1. Where there is too little to hold any out, the new gallery is made unchecked, and that is said.
     """
 
     gallery: Where

@@ -23,9 +23,9 @@ METHODS = {"as_it_is": "as it is", "nca": "NCA", "lmnn": "LMNN", "ours": "`Ranki
 FITTED = ("nca", "lmnn", "ours")
 
 
-def adaptation() -> str:
+def ranking_transformer() -> str:
     """mAP, 1-nearest-neighbour accuracy and time; where ours is worse, and which fit had no end."""
-    r = json.loads((FOLDER / "adaptation.json").read_text())
+    r = json.loads((FOLDER / "ranking_transformer.json").read_text())
     head = ["rows x dimensions", *METHODS.values(), *(f"{METHODS[name]}, s" for name in FITTED), "NCA / ours"]
     rows = [[f"{NAMES[name]}: held-out {found['held_out']}", *_row(found)] for name, found in r["data_sets"].items()]
     where = f"{r['processor']}, one thread, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
@@ -57,7 +57,7 @@ def _row(found: dict[str, Any]) -> list[str]:
         f"{found['rows']:,} x {found['dimensions']:,}",
         *bold,
         *(_seconds(methods.get(name)) for name in FITTED),
-        "–" if ratio is None else f"{least}{ratio:.3g}x",
+        "–" if ratio is None else f"{least}{ratio:.{3 if ratio >= 1 else 2}g}x",
     ]
 
 
@@ -89,7 +89,8 @@ def _listed(names: Iterable[str]) -> str:
 
 def _worse(r: dict[str, Any]) -> list[str]:
     """Where ours ranks worse than the best rival or X as it is, and where it takes longer than one of them."""
-    ranks, slower = [], []
+    ranks: list[str] = []
+    slower: dict[str, list[str]] = {}
     for name, found in r["data_sets"].items():
         methods = found["methods"]
         if "ours" not in methods:
@@ -99,17 +100,19 @@ def _worse(r: dict[str, Any]) -> list[str]:
             told = methods.get(other, {})
             for key, measure in (("map", "mAP"), ("nearest", "1-nearest-neighbour accuracy")):
                 if told.get(key, 0) > ours[key]:
-                    behind = f"{100 * (told[key] - ours[key]):.1f} points of {measure} behind {METHODS[other]}"
+                    behind = f"{100 * (told[key] - ours[key]):.2g} points of {measure} behind {METHODS[other]}"
                     ranks.append(f"{NAMES[name]}, {behind}")
-        if "nca" in methods and _time_of(methods["nca"]) < _time_of(ours):
-            slower.append(NAMES[name])
+        for other in ("nca", "lmnn"):
+            told = methods.get(other, {})
+            if "map" in told and _time_of(told) < _time_of(ours):
+                slower.setdefault(METHODS[other], []).append(NAMES[name])
     of = r["summary"]
     judged = len(of["at_least_the_best_rival"]) + len(of["worse"])
     found_best = f"Its mAP is at least the best rival's on {len(of['at_least_the_best_rival'])} of {judged}."
     return [
         found_best,
         *([f"Where it is worse: {_listed(ranks)}."] if ranks else ["It is nowhere worse than another."]),
-        *([f"NCA is faster on {', '.join(slower)}."] if slower else []),
+        *(f"{other} is faster on {', '.join(names)}." for other, names in slower.items()),
     ]
 
 
@@ -123,7 +126,7 @@ def _without_end(r: dict[str, Any]) -> list[str]:
                 large.append(what)
             elif told["reached_limit"]:
                 kept = ", as far as it had come" if "map" in told else ""
-                late.append(f"{what} ({told['seconds_given'] / 60:.0f} minutes{kept})")
+                late.append(f"{what} ({told['seconds_given'] / 60:.0f} minutes by the clock{kept})")
     return [
         *([f"Killed at the limit of time: {_listed(late)}."] if late else ["No fit reached its limit of time."]),
         *([f"More than {r['memory_gib']:.0f} GiB of memory were needed by {_listed(large)}."] if large else []),

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks import ranking_transformer as benchmark
-from benchmarks.tables import adaptation as tables
+from benchmarks.tables import ranking_transformer as tables
 from rankshot.adaptation.measuring import ranked
 
 FOREVER = math.inf
@@ -180,16 +180,16 @@ def test_summary_counts_data_sets_and_times_those_of_many_rows():
 
 def test_the_table_tells_what_is_worse_and_what_had_no_end(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "FOLDER", tmp_path)
-    (tmp_path / "adaptation.json").write_text(json.dumps(results()))
-    text = tables.adaptation()
+    (tmp_path / "ranking_transformer.json").write_text(json.dumps(results()))
+    text = tables.ranking_transformer()
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len({line.count("|") for line in lines}) == 1
     assert lines[2].endswith("| 10.0 / 20.0 | **62.5 / 62.5** | – | 50.0 / 50.0 | 2 | – | 10 | 0.2x |")
     assert lines[3].endswith("| 10.0 / 20.0 | 40.0 / 40.0 | – | **50.0 / 50.0** | 200 | > 1,800 | 10 | 20x |")
     assert lines[4].endswith("| 10.0 / 20.0 | 40.0 / 40.0 | – | **50.0 / 50.0** | > 1,800 | – | 10 | > 180x |")
     assert "at least the best rival's on 2 of 3." in text
-    assert "worse: digits, 12.5 points of mAP behind NCA; digits, 12.5 points of 1-nearest-neighbour" in text
+    assert "worse: digits, 12 points of mAP behind NCA; digits, 12 points of 1-nearest-neighbour" in text
     assert "NCA is faster on digits." in text
-    assert "LMNN on Omniglot, Conv4 (30 minutes)" in text
-    assert "NCA on mini-ImageNet, Conv4 (30 minutes, as far as it had come)" in text
+    assert "LMNN on Omniglot, Conv4 (30 minutes by the clock)" in text
+    assert "NCA on mini-ImageNet, Conv4 (30 minutes by the clock, as far as it had come)" in text
     assert "More than 16 GiB of memory were needed by LMNN on mini-ImageNet, Conv4." in text
