@@ -51,7 +51,7 @@ def test_large_data_are_sampled():
     (fold,) = folds(labels, "classes", 0.2, 0)
     assert (len(fold.held_out), len(fold.company)) == (MOST_HELD, MOST_COMPANY)
     assert len(fold.learned) == 80 * 500
-    assert np.bincount(labels[fold.held_out]).max() == 20
+    assert np.bincount(labels[fold.held_out]).max() == 15
 
 
 def test_too_little_to_hold_out():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 FEWEST_CLASSES = 4  # of which two can be held out, and two are left
 FOLDS = 3  # of small data; of large data one is enough
 MANY_CLASSES, MANY_ROWS = 20, 2000
-MOST_HELD, MOST_COMPANY = 400, 600  # rows that rank, and learned rows that are ranked beside them
+MOST_HELD, MOST_COMPANY = 300, 500  # rows that rank, and learned rows that are ranked beside them
 
 Indices = NDArray[np.int64]
 
