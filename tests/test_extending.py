@@ -173,7 +173,7 @@ def test_a_resnet_of_one_s_own_through_every_command(here, rankshot):
         rankshot("classify", "photos", "--support", "photos", "--model", "run"), capture_output=True, text=True, check=False
     )
     assert without.returncode == 1
-    assert "run holds a network 'small-resnet', and there is 'conv4'" in without.stderr
+    assert "run holds a network 'small-resnet', and there is 'adapted', 'conv4'" in without.stderr
     code = (
         "import sys, numpy, onnxruntime, rankshot; rankshot.load_files([__import__('pathlib').Path('network.py')]); "
         "e = rankshot.Embedder('run'); images = numpy.random.default_rng(0).integers(0, 256, (4, 3, 32, 32), 'uint8'); "

@@ -78,7 +78,7 @@ def test_of_another_kind_of_model(folder):
     [
         ("{", "is not JSON"),
         ("[1]", "must be an object, got"),
-        ('{"model": {"name": "conv5"}}', "holds a network 'conv5', and there is 'conv4'.*--load FILE"),
+        ('{"model": {"name": "conv5"}}', "holds a network 'conv5', and there is 'adapted', 'conv4'.*--load FILE"),
         ('{"model": {"name": ["a"]}}', r"model\.name must be a text"),
         ('{"model": 5}', "model must be an object, got 5"),
         ("{}", "does not tell what network it is about"),
