@@ -140,7 +140,9 @@ def test_a_network_a_loss_and_images_that_are_given(tmp_path):
     best = read_tensors(tmp_path / "run" / "model.safetensors")
     network.load_state_dict(best)
     assert torch.equal(again(images), network.eval()(images))
-    with pytest.raises(ValueError, match=r"run holds a network 'mine', and there is 'adapted', 'conv4'.*give the network to from_pr"):
+    with pytest.raises(
+        ValueError, match=r"run holds a network 'mine', and there is 'adapted', 'conv4'.*give the network to from_pr"
+    ):
         rankshot.from_pretrained(tmp_path / "run")
     with pytest.raises(ValueError, match="is of another model"):
         rankshot.from_pretrained(tmp_path / "run", network=nn.Sequential(nn.Conv2d(1, 5, 3), nn.Flatten()))
