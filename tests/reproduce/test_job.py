@@ -20,7 +20,7 @@ ASKED = Questions(ways=(3,), shots=(1, 2), episodes=10)
 def _few_episodes():
     """Hundreds tell recipes apart, which is not what is tested."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(job, "VALIDATION_EPISODES", 20)
+        patch.setattr(job, "VALIDATION", Questions(episodes=20, seed=1000))
         yield
 
 
@@ -61,8 +61,32 @@ def test_a_trial_is_not_asked_about_test_classes(tmp_path):
     record = perform(run, tmp_path / "run", tmp_path / "results")
     assert record["test"] is None
     assert record["validation"] is not None
-    quick = replace(run, name="trials/quick", both_norms=False)
+    assert record["test_by_class_mean"] is None
+    quick = replace(run, name="trials/quick", validation_norms=())
     assert perform(quick, tmp_path / "quick", tmp_path / "results")["validation"] is None
+    by_one = replace(run, name="trials/by-one", validation_norms=("running",))
+    assert list(perform(by_one, tmp_path / "by-one", tmp_path / "results")["validation"]) == ["running"]
+    assert run_in(tmp_path / "results/trials/by-one.json").validation_norms == ("running",)
+
+
+def test_batch_statistics_may_have_fewer_episodes(done, tmp_path):
+    run, folder, record = done
+    asked = replace(ASKED, batch_episodes=5)
+    again = perform(replace(run, questions=asked), folder / "run", tmp_path)
+    assert again["test"]["running"] == record["test"]["running"]
+    images = data.load("glyphs", "test")
+    tasks = fewshot.tasks_for(images, (3,), (1, 2))
+    fewer = fewshot.evaluate(from_pretrained(folder / "run"), images, tasks, 5, seed=0, batch_norm="batch")
+    assert again["test"]["batch"] == fewshot.summary(fewer)
+    assert run_in(tmp_path / f"{run.name}.json").questions == asked
+
+
+def test_the_class_mean_is_asked_too(done):
+    _, folder, record = done
+    images = data.load("glyphs", "test")
+    tasks = fewshot.tasks_for(images, (3,), (1, 2))[:2]
+    found = fewshot.evaluate(from_pretrained(folder / "run"), images, tasks, 10, seed=0, rule="prototype")
+    assert record["test_by_class_mean"] == fewshot.summary(found)
 
 
 def test_without_validation_classes(tmp_path):

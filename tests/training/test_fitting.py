@@ -39,11 +39,23 @@ def test_weights_bring_the_recipe_that_they_were_made_by():
 
 
 def test_weights_of_imagenet_have_a_recipe_too():
-    assert recipe_of("efficientnet-lite0") == {**FINE_TUNING, "mirror": False}
+    assert recipe_of("efficientnet-lite0", "siamese") == {**FINE_TUNING, "mirror": False}
     told = []
     found = with_recipe_of_its_start(TrainConfig.of(init="efficientnet-lite0"), set(), told.append)
     assert (found.network.frozen, found.first_learning_rate) == (("statistics",), 0.0001)
     assert "--frozen statistics" in told[0]
+
+
+def test_a_whole_network_is_fine_tuned_with_a_heavier_coarse_objective():
+    def weight(method="map-dlm", given=(), **settings):
+        config = TrainConfig.of(method=method, init="efficientnet-lite0", **settings)
+        return with_recipe_of_its_start(config, given, lambda text: None).flat()["coarse_weight"]
+
+    assert weight() == 1.0
+    assert weight(coarse_weight=0.2, given={"coarse_weight"}) == 0.2
+    as_always = TrainConfig.of(method="map-dlm").flat()["coarse_weight"]
+    assert weight(head="linear", frozen=("all",), given={"head", "frozen"}) == as_always
+    assert weight("map-ssvm") == TrainConfig.of(method="map-ssvm").flat()["coarse_weight"]
 
 
 @pytest.mark.parametrize(("head", "rate"), [("linear", 0.0003), ("whitened", 0.0003), ("scale", 0.003)])

@@ -2,6 +2,7 @@
 
 from .adapted import Adapted
 from .conv4 import Conv4
+from .conv4_tensorflow import Conv4TensorFlow as Conv4TensorFlow  # registers it
 from .efficientnet_lite import EfficientNetLite
 from .gathered_norm import gather_batch_norm
 from .mirrored import Mirrored

@@ -12,7 +12,17 @@ from typing import Any
 import torch
 from torch import nn
 
-from rankshot.fewshot import Answerer, Task, can_answer, evaluate, pixels_for, summary, tasks_for
+from rankshot.fewshot import (
+    Answerer,
+    Classification,
+    HasRule,
+    Task,
+    can_answer,
+    evaluate,
+    pixels_for,
+    summary,
+    tasks_for,
+)
 from rankshot.files import write_whole
 from rankshot.hardware import commit, hardware
 from rankshot.models import Mirrored, from_pretrained
@@ -29,17 +39,33 @@ from .records import write_record
 NORMS = ("running", "batch")
 GONE = ("noise", "dimensions")  # settings of early trials
 PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
-VALIDATION_EPISODES, VALIDATION_SEED = 300, 1000  # others than those by which a run chose the network to keep
 
 
 @dataclass(frozen=True)
 class Questions:
-    """What a trained network is asked on the test classes."""
+    """What a trained network is asked on the test classes.
+
+    episodes        of every task
+    batch_episodes  the same by batch statistics, where every episode is embedded anew; None: as many
+    """
 
     ways: tuple[int, ...] = (5, 20)
     shots: tuple[int, ...] = (1, 5)
     episodes: int = 1000
     seed: int = 0
+    batch_episodes: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """What is not asked is not told: so earlier records have it."""
+        content: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return {name: value for name, value in content.items() if value is not None}
+
+    def by(self, norm: str) -> int:
+        """Episodes of a task."""
+        return self.batch_episodes or self.episodes if norm == "batch" else self.episodes
+
+
+VALIDATION = Questions(episodes=3000, seed=1000, batch_episodes=300)  # others than those that chose the network to keep
 
 
 @dataclass(frozen=True)
@@ -48,13 +74,13 @@ class Run:
 
     name       its place below results/, without .json
     questions  about the test classes; None: nothing is asked about them
-    both_norms measure the kept network on the validation classes by both norms, where there are such classes
+    validation_norms   by which the kept network is measured on the validation classes, where there are such classes
     """
 
     name: str
     config: TrainConfig
     questions: Questions | None
-    both_norms: bool = True
+    validation_norms: tuple[str, ...] = NORMS
 
 
 def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> dict[str, Any]:
@@ -70,13 +96,14 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
     record: dict[str, Any] = {
         "name": run.name,
         "config": run.config.changed(root=None, device="auto").to_json(),
-        "questions": None if run.questions is None else asdict(run.questions),
+        "questions": None if run.questions is None else run.questions.to_json(),
         "kept_update": status.best_update if status.best >= 0 else status.update,
         "training_seconds": round(status.seconds, 2),
         "updates_per_second": round(status.update / status.seconds, 1),
         "curve": curve,
-        "validation": on_validation(model, run) if curve and run.both_norms else None,
+        "validation": on_validation(model, run) if curve and run.validation_norms else None,
         "test": on_test(model, run),
+        "test_by_class_mean": by_class_mean(model, run),
         **({"unmirrored": on_test(model.network, run)} if isinstance(model, Mirrored) else {}),
         **made[-1],
         **({"made_in_parts": made} if len(made) > 1 else {}),
@@ -116,7 +143,7 @@ def on_validation(model: nn.Module, run: Run) -> dict[str, Any]:
     """norm -> task -> mean and interval: what norm and recipe are chosen by."""
     images = load(run.config, "val")
     tasks = validation_tasks(run.config, images)
-    return _by_norm(model, images, tasks, VALIDATION_EPISODES, VALIDATION_SEED)
+    return _by_norm(model, images, tasks, VALIDATION, run.validation_norms)
 
 
 def on_test(model: nn.Module, run: Run) -> dict[str, Any] | None:
@@ -125,15 +152,26 @@ def on_test(model: nn.Module, run: Run) -> dict[str, Any] | None:
         return None
     images = load(run.config, "test")
     tasks = tasks_for(images, run.questions.ways, run.questions.shots)
-    return _by_norm(model, images, tasks, run.questions.episodes, run.questions.seed)
+    return _by_norm(model, images, tasks, run.questions)
 
 
-def _by_norm(model: nn.Module, images: Any, tasks: Sequence[Task], episodes: int, seed: int) -> dict[str, Any]:
+def by_class_mean(model: nn.Module, run: Run) -> dict[str, Any] | None:
+    """task -> mean and interval, by running statistics: classified by the mean of a class instead of the paper's rule."""
+    if run.questions is None or isinstance(model, Answerer | HasRule):  # it has a rule of its own
+        return None
+    images, asked = load(run.config, "test"), run.questions
+    tasks = [task for task in tasks_for(images, asked.ways, asked.shots) if isinstance(task, Classification)]
+    return summary(evaluate(model, images, tasks, asked.episodes, asked.seed, rule="prototype"))
+
+
+def _by_norm(
+    model: nn.Module, images: Any, tasks: Sequence[Task], asked: Questions, norms: Sequence[str] = NORMS
+) -> dict[str, Any]:
     pixels = pixels_for(model, images)
     tasks = [task for task in tasks if can_answer(model, task)]
     if isinstance(model, Answerer):  # it normalises in its own way
-        return dict.fromkeys(NORMS, summary(evaluate(model, images, tasks, episodes, seed, pixels=pixels)))
-    return {norm: summary(evaluate(model, images, tasks, episodes, seed, norm, pixels)) for norm in NORMS}
+        return dict.fromkeys(norms, summary(evaluate(model, images, tasks, asked.episodes, asked.seed, pixels=pixels)))
+    return {norm: summary(evaluate(model, images, tasks, asked.by(norm), asked.seed, norm, pixels)) for norm in norms}
 
 
 def path_of(run: Run, results: Path) -> Path:
@@ -146,7 +184,7 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     record: dict[str, Any] = read_json(path)
-    asked = None if run.questions is None else json.loads(json.dumps(asdict(run.questions)))
+    asked = None if run.questions is None else run.questions.to_json()
     recorded = {**settings_in(record, path), "questions": record.get("questions")}
     expected = {**settings_of(run.config), "questions": asked}
     if changed := [name for name in {**expected, **recorded} if recorded.get(name) != expected.get(name)]:
@@ -165,8 +203,9 @@ def run_in(path: Path) -> Run:
     if name.is_absolute() or ".." in name.parts:
         raise ValueError(f"{path} is no record of a run: its name {str(name)!r} leads elsewhere")
     asked: dict[str, Any] | None = record.get("questions")
-    if asked is not None and (not isinstance(asked, dict) or asked.keys() != {field.name for field in fields(Questions)}):
-        raise ValueError(f"{path} is no record of a run: 'questions' should hold {asdict(Questions())}")
+    least, most = Questions().to_json(), {field.name for field in fields(Questions)}
+    if asked is not None and (not isinstance(asked, dict) or not least.keys() <= asked.keys() <= most):
+        raise ValueError(f"{path} is no record of a run: 'questions' should hold {least}")
     if asked is not None and not all(_whole_numbers(asked[name]) for name in ("ways", "shots")):
         raise ValueError(f"{path} is no record of a run: 'ways' and 'shots' of its questions must be lists of numbers")
     as_tuples: dict[str, Any] = {
@@ -176,7 +215,7 @@ def run_in(path: Path) -> Run:
         str(name),
         config,
         None if asked is None else Questions(**as_tuples),
-        bool(record.get("validation")),
+        tuple(norm for norm in NORMS if norm in (record.get("validation") or ())),
     )
 
 

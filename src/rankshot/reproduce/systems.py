@@ -75,7 +75,7 @@ def systems(name: str) -> list[Run]:
             held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
             settings: dict[str, Any] = {**settings_for(method, preset), **held}
             config = benchmark.base.changed(**settings | FEWER.get(method, {}).get(preset, {}))
-            runs.append(Run(f"{name}/systems/{label}/0", config, benchmark.questions, both_norms=False))
+            runs.append(Run(f"{name}/systems/{label}/0", config, benchmark.questions, validation_norms=()))
     return runs
 
 

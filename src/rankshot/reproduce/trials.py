@@ -52,6 +52,27 @@ FULL_LENGTH = [
     *grid("smooth-ap", temperature=[0.01], augment=[FLIP], schedule=["step"], mirror=[True]),
     *grid("smooth-ap", temperature=[0.01, 0.02], augment=[FLIP], mirror=[True]),
 ]
+# From the best of each, one thing at a time: rates, augmentation, weight decay, longer runs, larger batches, a learned
+# offset and factor of every dimension (head), and the objective's own settings.
+SHARED: list[Trial] = [
+    {"updates": 44_000},
+    {"learning_rate": 0.002, "augment": CROP, "updates": 44_000},
+    {"batch_size": 256, "batch_classes": 16},
+    {"head": "scale"},
+    {"learning_rate": 0.002},
+    {"augment": CROP},
+    {"optimiser": "adamw", "weight_decay": 0.1},
+    {"average": 0.999, "learning_rate": 0.002},
+    {"batch_size": 256},
+    {"augment": ALL, "updates": 44_000},
+]
+ONE_AT_A_TIME: list[Trial] = [
+    {**dlm(epsilon=0.003, augment=FLIP, coarse_weight=1.0, mirror=True), **changes}
+    for changes in (*SHARED, {"smoothing": 0.02}, {"coarse_weight": 3.0})
+] + [
+    {"method": "smooth-ap", "temperature": 0.01, "augment": FLIP, "schedule": "step", "mirror": True, **changes}
+    for changes in (*SHARED, {"temperature": 0.007}, {"temperature": 0.015})
+]
 SMOOTH = {"epsilon": 0.0006, "smoothing": 0.01}
 TRIALS: dict[str, list[Trial]] = {
     "omniglot": [
@@ -121,6 +142,7 @@ TRIALS: dict[str, list[Trial]] = {
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[TURN], mirror=[True]),
         *grid("smooth-ap", temperature=[0.015], learning_rate=[0.001], augment=[FLIP], mirror=[True], batch_classes=[16]),
         *({**trial, **FULL} for trial in FULL_LENGTH),
+        *({**FULL, **trial} for trial in ONE_AT_A_TIME),
     ],
     "cub": [
         dlm(epsilon=0.003, augment=ALL, coarse_weight=0.3),
@@ -161,7 +183,7 @@ def trials(name: str, results: Path) -> list[Run]:
         config = BENCHMARKS[name].base.changed(**{"schedule": "cosine", **SHORT[name], **with_all(trial)})
         label = name_of(trial)
         if tried.get(essence(settings_of(config)), label) == label:
-            runs.append(Run(f"trials/{name}/{label}", config, None, both_norms=False))
+            runs.append(Run(f"trials/{name}/{label}", config, None, validation_norms=("running",)))
     return runs
 
 

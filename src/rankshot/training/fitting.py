@@ -50,6 +50,8 @@ FINE_TUNING: dict[str, Any] = {
     "validate_every": 20,
 }
 HEAD_ALONE: dict[str, Any] = {"learning_rate": 0.0003, "updates": 300, "validate_every": 30}
+# What a loss does better with where a whole network is fine-tuned: the coarse objective as heavy as the fine one.
+OF_THE_METHOD: dict[str, dict[str, Any]] = {"map-dlm": {"coarse_weight": 1.0}}
 RATES_OF_HEADS = {"scale": 0.003}  # alone, on any network
 TOLD_BY_A_RUN = {"data", "method"}  # in config.json
 Tell = Callable[[str], None]
@@ -152,7 +154,7 @@ def with_recipe_of_its_start(
     """The recipe that the first weights were made by, or else the usual one of fine-tuning, but for what is given."""
     init = str(config.network.init)
     head_alone = "all" in config.network.frozen
-    recipe = recipe_of(init, head_alone=head_alone)
+    recipe = recipe_of(init, config.method.name, head_alone=head_alone)
     if head_alone and config.network.head in RATES_OF_HEADS:
         recipe["learning_rate"] = RATES_OF_HEADS[str(config.network.head)]
     if preset is not None:  # which says all but what the network itself is
@@ -174,13 +176,14 @@ def with_recipe_of_its_start(
     return config.changed(**changes)
 
 
-def recipe_of(init: str, *, head_alone: bool = False) -> dict[str, Any]:
+def recipe_of(init: str, method: str = METHOD, *, head_alone: bool = False) -> dict[str, Any]:
     """Settings of a run that begins with these weights: what they were made by, with all the augmentation of photographs
     where they have seen mirror images, and no faster than fine-tuning bears."""
     folder = folder_with_network(init)
     mirror = bool(embedder_in(described_in(folder)).get("mirror"))
     if not read_json(folder / CONFIG).keys() >= TOLD_BY_A_RUN:
-        return {**FINE_TUNING, **(HEAD_ALONE if head_alone else {}), "mirror": mirror}
+        more = HEAD_ALONE if head_alone else OF_THE_METHOD.get(method, {})
+        return {**FINE_TUNING, **more, "mirror": mirror}
     made_by = TrainConfig.from_json(folder / CONFIG)
     augment, frozen = made_by.data.augment, made_by.network.frozen
     # Of a run that kept the statistics it began with, by itself or with all its layers, they are still those.

@@ -27,6 +27,7 @@ SHOWN = {
     "multi-similarity": "MultiSimilarity",
     "map-ssvm": "mAP-SSVM",
     "map-dlm": "mAP-DLM",
+    "map-dlm-coarse": "mAP-DLM, heavier coarse objective",
 }
 PUBLISHED = {"RFS, distilled": ("64.8", "82.1"), "FEAT": ("66.8", "82.1"), "DeepEMD": ("68.8", "84.1")}
 RANKED = {"": "", "nothing": "", "upright": "classes", "classes": "classes", "turned": "turned classes", "images": "images"}
