@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import padded_lists  # noqa: F401  # registers map-padded
 from .job import Questions, Run
 from .plan import BENCHMARKS
 
