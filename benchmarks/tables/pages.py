@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+from rankshot.reproduce.claims import ahead_of_others, batch_sizes, differences, learning_speed, turned
 from rankshot.reproduce.photographs.tables import (
     birds,
     deep_in_short,
@@ -14,7 +15,7 @@ from rankshot.reproduce.photographs.tables import (
     heads,
     of_fine_tuning,
 )
-from rankshot.reproduce.tables import trials_table
+from rankshot.reproduce.tables import alpha_table, norm_of, trials_table
 
 from ..places import RESULTS, ROOT
 from .defaults import defaults
@@ -29,8 +30,21 @@ from .training import compiled, heap, images_on, quickstart, speed, training
 
 SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
 
+AGAINST_PAIRS = (("map-dlm", "siamese"), ("map-ssvm", "siamese"), ("map-dlm", "map-ssvm"))
+
 SECTIONS = {
     "paper": paper,
+    "claim_differences_omniglot": lambda: differences(ROOT / "results", "omniglot", AGAINST_PAIRS),
+    "claim_differences_mini_imagenet": lambda: differences(ROOT / "results", "mini-imagenet", AGAINST_PAIRS),
+    "claim_differences_cub": lambda: differences(ROOT / "results", "cub", AGAINST_PAIRS),
+    "claim_systems_omniglot": lambda: ahead_of_others(ROOT / "results", "omniglot"),
+    "claim_systems_mini_imagenet": lambda: ahead_of_others(ROOT / "results", "mini-imagenet"),
+    "claim_turned": lambda: turned(ROOT / "results"),
+    "claim_speed_omniglot": lambda: learning_speed(ROOT / "results", "omniglot"),
+    "claim_speed_mini_imagenet": lambda: learning_speed(ROOT / "results", "mini-imagenet"),
+    "claim_batches": lambda: batch_sizes(ROOT / "results"),
+    "claim_alpha": lambda: alpha_table(ROOT / "results", norm_of(ROOT / "results", "mini-imagenet") or "batch"),
+    "claim_gap": lambda: gap_table(ROOT / "results"),
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),
@@ -76,7 +90,7 @@ SECTIONS = {
 }
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("adapting", "benchmarks", "experiments", "scale", "systems")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("adapting", "benchmarks", "experiments", "paper", "scale", "systems")),
 ]
 
 

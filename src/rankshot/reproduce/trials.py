@@ -65,6 +65,10 @@ SHARED: list[Trial] = [
     {"average": 0.999, "learning_rate": 0.002},
     {"batch_size": 256},
     {"augment": ALL, "updates": 44_000},
+    # What helped, together: crops for longer, and weight decay.
+    {"optimiser": "adamw", "weight_decay": 0.1, "learning_rate": 0.002, "augment": CROP, "updates": 44_000},
+    {"optimiser": "adamw", "weight_decay": 0.3, "learning_rate": 0.002, "augment": CROP, "updates": 44_000},
+    {"optimiser": "adamw", "weight_decay": 0.1, "learning_rate": 0.002, "augment": ALL, "updates": 66_000},
 ]
 ONE_AT_A_TIME: list[Trial] = [
     {**dlm(epsilon=0.003, augment=FLIP, coarse_weight=1.0, mirror=True), **changes}

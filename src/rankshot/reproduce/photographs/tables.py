@@ -63,8 +63,8 @@ def deep_in_short(results: Path) -> str:
     folder, tasks = results / HEADS, ("1-shot 5-way", "5-shot 5-way", "retrieval 20-way")
     found = {
         "classes, turns and self-distillation, no ranking": folder / "on-distil-0" / "test" / "none.json",
-        "the same, less the mean of its embeddings": folder / "on-distil-0" / "test" / "centred.json",
-        f"`{MODEL}`: the same, with a head by mAP-DLM": model_record(results),
+        "that network, less the mean of its embeddings": folder / "on-distil-0" / "test" / "centred.json",
+        f"`{MODEL}`: that network, with a head by mAP-DLM": model_record(results),
     }
     (both,) = (folder / "on-distil-images-0" / "test").glob("scale-map-dlm-rate*.json")
     found["mAP-DLM in both: on views of an image, and its head"] = both

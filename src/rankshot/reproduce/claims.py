@@ -1,0 +1,119 @@
+"""What the paper claims, beside what came out: small tables for docs/paper.md, from the json files of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, variance
+from typing import Any
+
+from rankshot.schema import read_json
+
+from .plan import BATCH_SIZES
+from .published import COLUMNS, NAMES, PUBLISHED, TITLES
+from .systems import row
+from .tables import markdown, norm_of, records
+
+Curve = Sequence[dict[str, Any]]
+AT_REST = 5  # the last validations of a run, of which the mean is what it came to
+IN_A_ROW = 3  # validations that are averaged, to tell when a level is reached
+COMMON = range(18_000, 20_001, 500)  # updates at which every method was validated, near the end
+LEARNERS = ("siamese", "map-dlm", "map-ssvm", "smooth-ap")
+
+
+def learning_speed(results: Path, name: str) -> str:
+    """After how many updates each method reaches what the siamese network comes to, with the paper's recipe."""
+    curves = {}
+    for method in LEARNERS:
+        if runs := records(results, f"{name}/curves/{method}") or records(results, f"{name}/paper/{method}/0"):
+            curves[method] = runs[0]["curve"]
+    if "siamese" not in curves:
+        return "Not measured yet."
+    ways = (5, 16) if name == "mini-imagenet" else (5, 20)
+    rows = []
+    for task in (f"{kind} {way}-way" for kind in ("1-shot", "retrieval") for way in ways):
+        level = mean(point[task]["mean"] for point in curves["siamese"][-AT_REST:])
+        reached = (reached_at(curve, task, level) for curve in curves.values())
+        rows.append([task, f"{100 * level:.1f}", *("never" if at is None else f"{at:,}" for at in reached)])
+    return markdown([NAMES[name], "level", *(NAMES[method] for method in curves)], rows)
+
+
+def reached_at(curve: Curve, task: str, level: float) -> int | None:
+    """The first update whose validation, averaged with those around it, is at the level; None: there is none."""
+    for at in range(len(curve) - IN_A_ROW + 1):
+        window = curve[at : at + IN_A_ROW]
+        if mean(point[task]["mean"] for point in window) >= level:
+            return int(window[IN_A_ROW // 2]["update"])
+    return None
+
+
+def batch_sizes(results: Path) -> str:
+    """mAP-DLM beside the siamese network by the size of a batch, always of eight classes."""
+    body = []
+    for size in BATCH_SIZES:
+        curves = []
+        for method in ("map-dlm", "siamese"):
+            in_rows = size == BATCH_SIZES[-1]
+            pattern = f"mini-imagenet/paper/{method}/0" if in_rows else f"mini-imagenet/batch/{method}-{size}"
+            curves += [record["curve"] for record in records(results, pattern)]
+        if len(curves) == 2:
+            cells = [f"{size}"]
+            for task in ("1-shot 5-way", "retrieval 16-way"):
+                one, other = (100 * mean(p[task]["mean"] for p in curve if p["update"] in COMMON) for curve in curves)
+                cells += [f"{one:.1f}", f"{other:.1f}", f"{one - other:+.1f}"]
+            body.append(cells)
+    tasks = [f"{task}, {what}" for task in ("1-shot 5-way", "retrieval 16-way") for what in ("mAP-DLM", "siamese", "less")]
+    note = f"Validation classes, mean of updates {COMMON[0]:,} to {COMMON[-1]:,}."
+    return f"{markdown(['images in a batch', *tasks], body)}\n\n{note}"
+
+
+def differences(results: Path, name: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """One method less another with the paper's recipe: as published, and here with two standard errors over the seeds."""
+    norm, tasks = norm_of(results, name) or "batch", COLUMNS[name]
+    body = []
+    for one, other in pairs:
+        label = f"{NAMES[one]} less {NAMES[other]}"
+        if {one, other} <= PUBLISHED[name].keys():
+            body.append([f"{label}, as published", *less(PUBLISHED[name][one], PUBLISHED[name][other])])
+        runs = [records(results, f"{name}/paper/{method}/*") for method in (one, other)]
+        if all(len(found) > 1 for found in runs):
+            figures = ([[record["test"][norm][task]["mean"] for record in found] for found in runs] for task in tasks)
+            body.append([f"{label}, here", *(_difference(*both) for both in figures)])
+    return markdown([NAMES[name], *tasks], body)
+
+
+def _difference(ones: Sequence[float], others: Sequence[float]) -> str:
+    error = (variance(ones) / len(ones) + variance(others) / len(others)) ** 0.5
+    return f"{100 * (mean(ones) - mean(others)):+.2f} ± {200 * error:.2f}"
+
+
+def ahead_of_others(results: Path, name: str) -> str:
+    """mAP-DLM with the paper's recipe less every other system that the paper compares it with, as published and here."""
+    norm = norm_of(results, name) or "batch"
+    tasks = [task for task in COLUMNS[name] if not task.startswith("retrieval")]
+    body = []
+    for system in (other for other in PUBLISHED[name] if other not in ("map-dlm", "map-ssvm")):
+        here = less(row(results, name, "map-dlm", norm), row(results, name, system, norm))
+        published = less(PUBLISHED[name]["map-dlm"], PUBLISHED[name][system])
+        cells = [text for pair in zip(published, here, strict=True) for text in pair]
+        body.append([TITLES[system], *cells[: 2 * len(tasks)]])
+    head = [f"{task}, {where}" for task in tasks for where in ("published", "here")]
+    return markdown([f"{NAMES[name]}: mAP-DLM less …", *head], body)
+
+
+def less(ones: Sequence[float | None], others: Sequence[float | None]) -> list[str]:
+    """Column by column; – where there is nothing to compare."""
+    pairs = zip(ones, others, strict=True)
+    return ["–" if one is None or other is None else f"{one - other:+.1f}" for one, other in pairs]
+
+
+def turned(results: Path) -> str:
+    """The network of Omniglot that comes along, with turned test characters as classes of their own and without."""
+    files = {"turned characters count as classes": FOLDER / NAME / EVALUATION, "upright characters alone": results / "shipped" / "conv4-omniglot-upright.json"}
+    body, told = [], []
+    for label, file in files.items():
+        found = read_json(results / "shipped" / f"{file}.json")
+        tasks = (found["tasks"][task] for task in COLUMNS["omniglot"])
+        body.append([label, *(f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}" for cell in tasks)])
+        told.append(found["episodes"])
+    return f"{markdown(['`conv4-omniglot`', *COLUMNS['omniglot']], body)}\n\n{min(told):,} episodes a task."

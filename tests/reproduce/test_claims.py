@@ -1,0 +1,97 @@
+"""The tables of docs/paper.md, from small records whose figures are known."""
+
+import json
+from pathlib import Path
+from statistics import stdev
+
+import pytest
+
+from rankshot.reproduce.claims import ahead_of_others, batch_sizes, differences, learning_speed, less, reached_at
+from rankshot.reproduce.plan import BENCHMARKS
+from rankshot.reproduce.published import COLUMNS
+
+RESULTS = Path(__file__).parents[2] / "results"
+TASKS = ("1-shot 5-way", "1-shot 16-way", "1-shot 20-way", "retrieval 5-way", "retrieval 16-way", "retrieval 20-way")
+
+
+def curve(values, step=500):
+    return [
+        {"update": (at + 1) * step, **{task: {"mean": value, "interval": 0.01} for task in TASKS}}
+        for at, value in enumerate(values)
+    ]
+
+
+def write(results, name, test=0.5, values=(), method="map-dlm"):
+    tasks = {*COLUMNS["omniglot"], *COLUMNS["mini-imagenet"], *COLUMNS["cub"]}
+    both = {norm: {task: {"mean": test, "interval": 0.01} for task in tasks} for norm in ("running", "batch")}
+    config = BENCHMARKS["mini-imagenet"].config("paper", method).to_json()
+    path = results / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        json.dumps(
+            {"config": config, "questions": {"episodes": 10}, "test": both, "curve": curve(values), "validation": both}
+        )
+    )
+
+
+def cells(text, row):
+    line = next(line for line in text.splitlines() if line.startswith(f"| {row} |"))
+    return [cell.strip() for cell in line.split("|")[2:-1]]
+
+
+def test_a_level_is_reached_by_the_mean_of_three_validations():
+    values = [0.1, 0.9, 0.2, 0.5, 0.6, 0.7]
+    assert reached_at(curve(values), "1-shot 5-way", 0.5) == 1500  # 0.9, 0.2 and 0.5 around the third
+    assert reached_at(curve(values), "1-shot 5-way", 0.6) == 2500
+    assert reached_at(curve(values), "1-shot 5-way", 0.61) is None
+
+
+def test_learning_speed(tmp_path):
+    write(tmp_path, "mini-imagenet/paper/siamese/0", values=[0.1, 0.2, 0.3, *[0.4] * 5])
+    write(tmp_path, "mini-imagenet/paper/map-dlm/0", values=[0.4] * 8)
+    write(tmp_path, "mini-imagenet/paper/map-ssvm/0", values=[0.3] * 8)
+    assert cells(learning_speed(tmp_path, "mini-imagenet"), "retrieval 16-way") == ["40.0", "2,500", "1,000", "never"]
+    assert learning_speed(tmp_path, "omniglot") == "Not measured yet."
+
+
+def test_differences_have_errors_over_seeds(tmp_path):
+    ours, theirs = (0.50, 0.52, 0.54), (0.40, 0.41, 0.42)
+    for seed in range(3):
+        write(tmp_path, f"mini-imagenet/paper/map-dlm/{seed}", ours[seed])
+        write(tmp_path, f"mini-imagenet/paper/siamese/{seed}", theirs[seed])
+    table = differences(tmp_path, "mini-imagenet", [("map-dlm", "siamese"), ("map-dlm", "map-ssvm")])
+    error = 200 * ((stdev(ours) ** 2 + stdev(theirs) ** 2) / 3) ** 0.5
+    assert cells(table, "mAP-DLM less siamese, here")[0] == f"+11.00 ± {error:.2f}"
+    assert cells(table, "mAP-DLM less siamese, as published") == ["+1.9", "–", "+1.7", "+1.0"]
+    assert "mAP-DLM less mAP-SSVM, here" not in table  # of which there is no run
+
+
+def test_batch_sizes(tmp_path):
+    for size, ours, theirs in ((16, 0.3, 0.1), (128, 0.5, 0.45)):
+        for method, value in (("map-dlm", ours), ("siamese", theirs)):
+            name = f"paper/{method}/0" if size == 128 else f"batch/{method}-{size}"
+            write(tmp_path, f"mini-imagenet/{name}", values=[0.9] * 35 + [value] * 5 + [0.9] * 4)
+    table = batch_sizes(tmp_path)
+    assert cells(table, "16") == ["30.0", "10.0", "+20.0"] * 2
+    assert cells(table, "128") == ["50.0", "45.0", "+5.0"] * 2
+    assert "| 32 |" not in table
+
+
+def test_ahead_of_others(tmp_path):
+    write(tmp_path, "mini-imagenet/paper/map-dlm/0", 0.5)
+    write(tmp_path, "mini-imagenet/systems/maml/0", 0.45)
+    table = ahead_of_others(tmp_path, "mini-imagenet")
+    assert cells(table, "MAML")[:2] == ["+1.6", "+5.0"]
+    assert cells(table, "siamese") == ["+1.9", "–", "–", "–"]
+    assert not any(f"| {name} |" in table for name in ("mAP-DLM", "mAP-SSVM"))
+
+
+def test_nothing_to_compare():
+    assert less([1.0, None, 2.0], [0.5, 1.0, None]) == ["+0.5", "–", "–"]
+
+
+@pytest.mark.parametrize("name", ["omniglot", "mini-imagenet"])
+def test_of_the_runs_that_are_there(name):
+    lines = learning_speed(RESULTS, name).splitlines()[2:]
+    updates = [[int(cell.replace(",", "")) for cell in line.split("|")[3:5]] for line in lines]
+    assert all(ours < siamese for siamese, ours in updates)  # what docs/paper.md says of them
