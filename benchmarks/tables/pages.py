@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from rankshot.reproduce.claims import ahead_of_others, batch_sizes, differences, learning_speed, turned
+from rankshot.reproduce.claims import ahead_of_others, differences, learning_speed, turned
 from rankshot.reproduce.photographs.tables import (
     birds,
     deep_in_short,
@@ -15,7 +15,7 @@ from rankshot.reproduce.photographs.tables import (
     heads,
     of_fine_tuning,
 )
-from rankshot.reproduce.tables import alpha_table, norm_of, trials_table
+from rankshot.reproduce.tables import advantage_table, alpha_table, norm_of, trials_table
 
 from ..places import RESULTS, ROOT
 from .defaults import defaults
@@ -42,8 +42,8 @@ SECTIONS = {
     "claim_turned": lambda: turned(ROOT / "results"),
     "claim_speed_omniglot": lambda: learning_speed(ROOT / "results", "omniglot"),
     "claim_speed_mini_imagenet": lambda: learning_speed(ROOT / "results", "mini-imagenet"),
-    "claim_batches": lambda: batch_sizes(ROOT / "results"),
-    "claim_alpha": lambda: alpha_table(ROOT / "results", norm_of(ROOT / "results", "mini-imagenet") or "batch"),
+    "claim_batches": lambda: advantage_table(ROOT / "results") or "Not measured yet.",
+    "claim_alpha": lambda: alpha_table(ROOT / "results", norm_of(ROOT / "results", "mini-imagenet") or "batch") or "Not measured yet.",
     "claim_gap": lambda: gap_table(ROOT / "results"),
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),

@@ -113,7 +113,7 @@ def test_a_folder_without_validation_classes(tmp_path, monkeypatch, capsys):
     told = "has no classes in split 'val', only in 'train': to train without validation, set validate_every to 0"
     assert told in capsys.readouterr().err
     assert main(command) == 0
-    assert "there are 5 training classes of 8 to 8 images: --validate-every 0" in capsys.readouterr().out
+    assert "there are 5 training classes of 8 images: --validate-every 0" in capsys.readouterr().out
 
 
 @pytest.mark.slow

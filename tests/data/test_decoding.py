@@ -142,6 +142,21 @@ def test_what_is_no_image(content):
         decode(content, Preprocess(3, 8, 8))
 
 
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")  # an error in all tests, and ignored elsewhere
+def test_a_jpeg_of_a_108_megapixel_phone():
+    content = io.BytesIO()
+    Image.new("L", (12_000, 9_000), 90).save(content, "JPEG", quality=50)
+    assert abs(decode(content.getvalue(), Preprocess(1, 8, 8)).astype(int) - 90).max() <= 1
+    with pytest.raises(Undecodable, match="12000x9000 pixels are more than 80000000"):
+        decode(content.getvalue(), Preprocess(1, 8, 8), box=(0.0, 0.0, 100.0, 100.0))  # which needs all of it
+
+
+@pytest.mark.parametrize("brand", [b"heic", b"avif"])
+def test_what_phones_make_is_told(brand):
+    with pytest.raises(Undecodable, match="HEIC and AVIF cannot be read here: save it as JPEG or PNG"):
+        decode(b"\0\0\0\x18ftyp" + brand + b"\0" * 40, Preprocess(3, 8, 8))
+
+
 def test_bombs():
     """A small file that says it is huge is not decoded; its header is enough to know."""
 

@@ -30,6 +30,17 @@ def test_none_of_these_counts_apart():
     ]
 
 
+def test_strangers_in_a_folder_of_their_own():
+    answers = [("apple/1.jpg", "apple"), ("?/1.jpg", "?"), ("?/2.jpg", "?"), ("?/3.jpg", "plum"), ("apple/2.jpg", "plum")]
+    assert tallied(answers, unknown="?") == [
+        "accuracy 60.0 %: 3 of the 5 images in folders that are named as classes",
+        "2 of them were answered '?': of the other 3, 33.3 % are right",
+        "  class  images  right  unknown  most often taken for",
+        "  apple       2      1        0  plum (1)",
+        "  ?           3      2        2  plum (1)",
+    ]
+
+
 def test_folders_that_tell_nothing():
     assert tallied([]) == []
     assert tallied([("new/1.jpg", "apple"), ("1.jpg", "pear")]) == []

@@ -8,7 +8,16 @@ from rankshot.gallery.image_files import examples, image_files
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("a/1.jpg", "a/deep/2.PNG", "b/3.webp", "b/notes.txt", ".hidden/4.jpg", "b/.5.jpg", "empty/none.txt"):
+    for name in (
+        "a/1.jpg",
+        "a/deep/2.PNG",
+        "b/3.webp",
+        "b/notes.txt",
+        ".hidden/4.jpg",
+        "b/.5.jpg",
+        "empty/none.txt",
+        "b/6.HEIC",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
@@ -18,7 +27,7 @@ def folder(tmp_path):
 def test_files_and_folders(folder):
     (folder / "a" / "loop").symlink_to(folder / "a")
     found = {path.relative_to(folder).as_posix() for path in image_files([folder])}
-    assert found == {"a/1.jpg", "a/deep/2.PNG", "b/3.webp"}
+    assert found == {"a/1.jpg", "a/deep/2.PNG", "b/3.webp", "b/6.HEIC"}  # who reads the last one is told that it cannot be
     assert list(image_files([folder / "b" / "notes.txt"])) == [folder / "b" / "notes.txt"]  # who names it means it
     with pytest.raises(FileNotFoundError, match=r"there is no .*nowhere"):
         list(image_files([folder / "nowhere"]))
@@ -37,7 +46,10 @@ def test_in_the_order_of_their_names(tmp_path):
 
 
 def test_examples(folder):
-    assert examples(folder) == {"a": [folder / "a/1.jpg", folder / "a/deep/2.PNG"], "b": [folder / "b/3.webp"]}
+    assert examples(folder) == {
+        "a": [folder / "a/1.jpg", folder / "a/deep/2.PNG"],
+        "b": [folder / "b/3.webp", folder / "b/6.HEIC"],
+    }
     with pytest.raises(ValueError, match="must hold a folder of images for each class"):
         examples(folder / "empty")
     with pytest.raises(FileNotFoundError, match="there is no folder"):

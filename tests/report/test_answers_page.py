@@ -43,6 +43,26 @@ def test_from_the_shell(folder, command, capsys):
     assert "http" not in page.replace("http://www.w3.org", "")
 
 
+def test_a_page_that_cannot_be_written_is_told_first(folder, command, capsys):
+    for page, told in (("missing/page.html", "there is no folder missing"), ("page.pdf", "writes a page, NAME.html")):
+        command[-1] = page
+        assert main(command) in (1, 2)
+        seen = capsys.readouterr()
+        assert told in seen.err
+        assert seen.out == ""  # nothing was classified
+
+
+def test_none_of_these_has_no_probability(folder, command, capsys):
+    (folder / "new" / "none of these").mkdir()
+    Image.new("RGB", (90, 70), (250, 250, 250)).save(folder / "new" / "none of these" / "1.png")
+    assert main([*command, "--threshold", "1.5"]) == 0  # nothing is as near as that
+    lines = capsys.readouterr().out.splitlines()[1:]
+    assert all(line.split(",")[1:3] == ["none of these", ""] for line in lines)
+    page = (folder / "page.html").read_text()
+    assert "10.0 % right: 1 of 10 images" in page
+    assert "taken for <b>none of these</b><br>" in page
+
+
 def test_no_folder_tells_the_class(folder, command, capsys):
     (folder / "new").rename(folder / "some")
     for name in COLOURS:

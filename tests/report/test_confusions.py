@@ -20,7 +20,7 @@ def test_counts_and_the_surest_mistake():
         Answered("a/1", "a", "a", 0.9, "x"),
         Answered("a/2", "a", "b", 0.6, "x"),
         Answered("a/3", "a", "b", 0.8, "x"),
-        Answered("b/1", "b", "none of these", 0.5, "x"),
+        Answered("b/1", "b", "none of these", None, "x"),
         Answered("c/1", "c", "c", 0.5, "x"),  # never mixed up: it is not in the table
     ]
     html = confusions(answered, {"a": "an.png", "b": "other.png"}, picture)
@@ -33,6 +33,7 @@ def test_counts_and_the_surest_mistake():
     assert 'src="data:a/3"' in first[2]
     assert first[3] == ""
     assert second[3].startswith("<b>1</b>")
+    assert "all of their images were right and none was taken for them: c." in html
 
 
 def test_nothing_is_mixed_up():

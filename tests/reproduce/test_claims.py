@@ -6,7 +6,7 @@ from statistics import stdev
 
 import pytest
 
-from rankshot.reproduce.claims import ahead_of_others, batch_sizes, differences, learning_speed, less, reached_at
+from rankshot.reproduce.claims import ahead_of_others, differences, learning_speed, less, reached_at
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.published import COLUMNS
 
@@ -64,17 +64,6 @@ def test_differences_have_errors_over_seeds(tmp_path):
     assert cells(table, "mAP-DLM less siamese, here")[0] == f"+11.00 ± {error:.2f}"
     assert cells(table, "mAP-DLM less siamese, as published") == ["+1.9", "–", "+1.7", "+1.0"]
     assert "mAP-DLM less mAP-SSVM, here" not in table  # of which there is no run
-
-
-def test_batch_sizes(tmp_path):
-    for size, ours, theirs in ((16, 0.3, 0.1), (128, 0.5, 0.45)):
-        for method, value in (("map-dlm", ours), ("siamese", theirs)):
-            name = f"paper/{method}/0" if size == 128 else f"batch/{method}-{size}"
-            write(tmp_path, f"mini-imagenet/{name}", values=[0.9] * 35 + [value] * 5 + [0.9] * 4)
-    table = batch_sizes(tmp_path)
-    assert cells(table, "16") == ["30.0", "10.0", "+20.0"] * 2
-    assert cells(table, "128") == ["50.0", "45.0", "+5.0"] * 2
-    assert "| 32 |" not in table
 
 
 def test_ahead_of_others(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from rankshot.methods import Context, make_method
 from rankshot.reproduce.job import result_of, run_in
-from rankshot.reproduce.plan import BENCHMARKS, METHODS, SEEDS, plan, rows
+from rankshot.reproduce.plan import BATCH_SIZES, BENCHMARKS, METHODS, SEEDS, alphas, batch_run, batch_sizes, plan, rows
 from rankshot.reproduce.published import COLUMNS, PUBLISHED
 from rankshot.reproduce.systems import systems
 
@@ -50,6 +50,20 @@ def test_the_paper_s_recipes():
 
 def test_one_of_each_row_comes_before_the_second_of_any():
     assert [run.name.rsplit("/", 1)[1] for run in rows("cub", "paper")] == ["0"] * 4 + ["1"] * 4 + ["2"] * 4
+
+
+def test_the_studies():
+    """Both mAP methods with every alpha but the rows' own, all methods with every batch size but the rows' own."""
+    names = {f"{method}-{alpha}" for method in ("map-dlm", "map-ssvm") for alpha in (1, 3, 30)}
+    for data in ("omniglot", "mini-imagenet"):
+        of_seed = [run.name.removesuffix("/0") for run in alphas(data) if run.name.endswith("/0")]
+        assert sorted(of_seed) == sorted(f"{data}/alpha/{name}" for name in names)
+    assert {run.config.data.split for run in alphas("omniglot")} == {"train"}
+    assert alphas("cub") == batch_sizes("omniglot") == []
+    sizes = {run.name: run.config.batch.size for run in batch_sizes("mini-imagenet")}
+    assert sizes == {batch_run(method, size): size for method in METHODS for size in BATCH_SIZES[:-1]}
+    rows_too = {run.name: run.config.batch.size for run in plan("mini-imagenet")}
+    assert all(rows_too[batch_run(method, BATCH_SIZES[-1])] == BATCH_SIZES[-1] for method in METHODS)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

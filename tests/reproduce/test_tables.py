@@ -6,11 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from rankshot.reproduce.figures import FIGURES, draw_all
+from rankshot.reproduce.figures import FIGURES, alpha_curves, batch_sizes, draw_all
 from rankshot.reproduce.photographs import tables as of_photographs
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.published import COLUMNS
-from rankshot.reproduce.tables import again_table, all_tables, alpha_table, main_table, norm_of, spread_table, trials_table
+from rankshot.reproduce.tables import (
+    advantage_table,
+    again_table,
+    all_tables,
+    alpha_table,
+    main_table,
+    norm_of,
+    spread_table,
+    trials_table,
+)
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -55,6 +64,16 @@ def test_alpha(results):
     assert "| mAP-DLM, alpha 1, as published | 41.64 | 50.40 | 45.21 | 17.30 |" in lines
     assert "| mAP-DLM, alpha 1, here | 40.00 | 40.00 | 40.00 | 40.00 |" in lines
     assert "| mAP-DLM, alpha 10, here | 51.00 | 51.00 | 51.00 | 51.00 |" in lines
+
+
+def test_the_advantage_over_pairs(results):
+    assert advantage_table(results) is None  # these runs are shorter
+    lines = advantage_table(results, update=1000).splitlines()
+    assert lines[0] == "| batch size | mAP-DLM | siamese | advantage |"
+    assert lines[2] == "| 16 | 40.00 ± 0.10 | 40.00 ± 0.10 | +0.00 |"
+    assert lines[-1] == "| 128 | 50.00 ± 0.10 | 40.00 ± 0.10 | +10.00 |"
+    (results / "mini-imagenet/batch/siamese-16.json").unlink()
+    assert [line.split()[1] for line in advantage_table(results, update=1000).splitlines()[2:]] == ["32", "64", "128"]
 
 
 def test_a_row_once_more(results):
@@ -107,6 +126,39 @@ def test_figures(results, tmp_path):
             assert picture.size[0] > 800
     again = draw_all(results, tmp_path / "again")
     assert [path.read_bytes() for path in written] == [path.read_bytes() for path in again]
+
+
+def test_batch_sizes_are_compared_at_the_updates_that_all_runs_have(results):
+    def change(name, change):
+        path = results / f"mini-imagenet/{name}.json"
+        path.write_text(json.dumps({**(content := json.loads(path.read_text())), "curve": change(content["curve"])}))
+
+    longer = [{**json.loads((results / "mini-imagenet/paper/siamese/0.json").read_text())["curve"][0], "update": 1500}]
+    change("batch/siamese-16", lambda curve: [*curve, *longer])
+    change("batch/siamese-32", lambda curve: [{**curve[0], "retrieval 16-way": {"mean": 0.2}}, curve[1]])
+    for run in ("batch/map-ssvm-16", "batch/map-ssvm-32", "batch/smooth-ap-64"):
+        (results / f"mini-imagenet/{run}.json").unlink()
+    chart = batch_sizes(results)
+    assert chart.note == "mean of validations at 500 to 1,000 updates"
+    sizes = {name: [point["batch size"] for point in points] for name, points in chart.lines.items()}
+    all_of_them = [16, 32, 64, 128]
+    assert sizes == {"mAP-DLM": all_of_them, "mAP-SSVM": [64, 128], "siamese": all_of_them, "Smooth-AP": [16, 32, 128]}
+    values = [point["retrieval 16-way"]["mean"] for point in chart.lines["siamese"]]
+    assert values == pytest.approx([0.4, 0.3, 0.4, 0.4])
+    assert (results / "figures" / "batch-sizes.png") in draw_all(results, results / "figures")
+
+
+def test_alphas_are_drawn_as_soon_as_there_are_two(results):
+    """Each in the colour that it will have when all are there."""
+    path = results / "figures" / "alpha-ssvm-mini-imagenet.png"
+    for alpha in (1, 3):
+        (results / f"mini-imagenet/alpha/map-ssvm-{alpha}/0.json").unlink()
+    lines = alpha_curves(results, "mini-imagenet", "map-ssvm").lines
+    assert list(lines) == ["alpha 1", "alpha 3", "alpha 10", "alpha 30"]
+    assert [bool(points) for points in lines.values()] == [False, False, True, True]
+    assert path in draw_all(results, path.parent)
+    (results / "mini-imagenet/alpha/map-ssvm-30/0.json").unlink()
+    assert path not in draw_all(results, path.parent)
 
 
 def test_the_committed_tables_are_those_of_the_committed_records():

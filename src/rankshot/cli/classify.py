@@ -81,6 +81,8 @@ def main(arguments: Sequence[str]) -> int:
             raise FileNotFoundError(f"there is no {place}")
     if options.save is not None:
         check_savable(options.save, options.support)
+    if options.report is not None:
+        check_page(options.report)
     failures: list[Failure] = []
     if is_saved(options.support):
         for name in OF_A_CLASSIFIER:
@@ -94,7 +96,9 @@ def main(arguments: Sequence[str]) -> int:
     else:
         embedder = Embedder(options.model or strongest_told(), device=options.device)
         classifier, failures = taught(options, embedder)
-    tally, labelled = tally_for(classifier), {str(name) for name in classifier.classes_.tolist()}
+    unknown = word_for_unknown(classifier)
+    tally = Tally(map(str, classifier.classes_.tolist()), unknown, classifier.support_names_)
+    labelled = {*map(str, classifier.classes_.tolist()), *([] if unknown is None else [unknown])}
     answered: list[Answered] = []
     out_of_the_way = options.output is not None or not sys.stdout.isatty()
     with answers_to(options.output) as to, tallying("images", beside_output=out_of_the_way) as tell:
@@ -143,11 +147,19 @@ def check_savable(folder: Path, support: Path) -> None:
     check_new_folder(folder)
 
 
-def tally_for(classifier: FewShotClassifier) -> Tally:
-    unknown = None
-    if classifier.rejection_ is not None:
-        unknown = Options.unknown if classifier.unknown is None else str(classifier.unknown)
-    return Tally(map(str, classifier.classes_.tolist()), unknown, classifier.support_names_)
+def check_page(page: Path) -> None:
+    """Before anything is embedded."""
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--report writes a page, NAME.html, got {page}")
+    if not page.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {page.parent} for {page}")
+
+
+def word_for_unknown(classifier: FewShotClassifier) -> str | None:
+    """What it answers for none of these; None: it never does."""
+    if classifier.rejection_ is None:
+        return None
+    return Options.unknown if classifier.unknown is None else str(classifier.unknown)
 
 
 def taught(options: Options, embedder: Embedder) -> tuple[FewShotClassifier, list[Failure]]:
@@ -174,9 +186,8 @@ def tell_rejection(classifier: FewShotClassifier) -> None:
         return
     line = classifier.rejection_
     wrong = [f"{100 * line.false_rejections:.1f} % of the examples would be rejected"] * (line.false_rejections >= 0)
-    wrong += [f"{100 * line.false_acceptances:.1f} % accepted as another class if their own were left out"] * (
-        line.false_acceptances >= 0
-    )
+    alike = "would pass for another of your classes if their own were left out; strangers that look alike pass more often"
+    wrong += [f"{100 * line.false_acceptances:.1f} % {alike}"] * (line.false_acceptances >= 0)
     by_examples = f"; {', and '.join(wrong)}" if wrong else ""
     complain(f"none of these below a nearness of {line.threshold:.3f}{by_examples}")
 
@@ -186,7 +197,9 @@ def answers(classifier: FewShotClassifier, names: Sequence[str], vectors: Any) -
         return
     labels, probabilities = classifier.predict(vectors), classifier.predict_proba(vectors).max(1)
     near, nearest = classifier.nearness(vectors), classifier.neighbours(vectors, 1, of=labels.tolist())
+    classes = set(classifier.classes_.tolist())
     for name, label, probability, nearness, (example,) in zip(names, labels, probabilities, near, nearest, strict=True):
         answer = Options.unknown if label is None else str(label)  # of a classifier that was saved without a word for it
-        values = (name, answer, round(float(probability), 4), round(float(nearness), 4), example.name)
+        sure = round(float(probability), 4) if label in classes else None  # none of these has no probability
+        values = (name, answer, sure, round(float(nearness), 4), example.name)
         yield dict(zip(COLUMNS, values, strict=True))

@@ -15,6 +15,7 @@ import tyro
 
 from rankshot.data import prepared
 from rankshot.files import write_whole
+from rankshot.reproduce.drawing import draw_method
 from rankshot.reproduce.figures import draw_all
 from rankshot.reproduce.job import Run, result_of, run_in
 from rankshot.reproduce.photographs import tables as of_photographs
@@ -119,7 +120,12 @@ def main(arguments: Sequence[str]) -> int:
                 result_of(run, options.results)  # complains about a record of other settings
         tables = [all_tables(options.results), of_photographs.page(options.results)]
         write_whole(options.results / "tables.md", "\n".join(filter(None, tables)))
-        for path in [options.results / "tables.md", *draw_all(options.results, options.results / "figures")]:
+        figures = options.results / "figures"
+        for path in [
+            options.results / "tables.md",
+            *draw_all(options.results, figures),
+            draw_method(figures / "method.png"),
+        ]:
             say(path)
     return code
 

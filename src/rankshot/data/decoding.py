@@ -22,7 +22,11 @@ from .plain import A_PART, BYTES_A_PIXEL, plain
 
 __all__ = ["SUFFIXES", "Box", "Undecodable", "decode", "picture_of", "view"]
 
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+# What counts as an image in a folder. Of the last three it is told that they cannot be read: phones make them.
+SUFFIXES = (
+    *(".bmp", ".gif", ".jpeg", ".jpg", ".jp2", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp"),
+    *(".avif", ".heic", ".heif"),
+)
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -56,6 +60,7 @@ DAMAGED = (
 # They also warn, of EXIF that is cut short and the like, which is nobody's business while pixels are as they should be. For
 # the whole process and once: to do it for each picture would change the filters of other threads.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)  # `look` has an eye on that
 
 # Pillow keeps pictures in blocks of 16 MB, which the C library, once some were freed, holds on to for each thread: eight
 # threads had 1.4 GB of it (measured). Larger blocks it gives back to the system at once; then it was 0.4 GB.

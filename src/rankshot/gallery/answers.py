@@ -16,13 +16,14 @@ class Answered(NamedTuple):
     """An image whose folder is named as a class, and what was answered.
 
     truth     the name of its folder
-    example   of the class that was answered, that it is most like
+    probability   of the class that was answered; None: the answer is none of these
+    example   of the class that was answered, that it is most like; for none of these, of all
     """
 
     image: str
     truth: str
     answer: str
-    probability: float
+    probability: float | None
     example: str
 
 
@@ -30,12 +31,13 @@ class Tally:
     """What was answered, image by image.
 
     classes   the names of the classes
-    unknown   the answer for none of these, where it may come
+    unknown   the answer for none of these, where it may come: also the name of a folder of images of other classes
     taught    the paths of the examples: to be right about these is no merit
     """
 
     def __init__(self, classes: Iterable[str], unknown: str | None = None, taught: Iterable[str] = ()) -> None:
-        self._answers: dict[str, Counter[str]] = {name: Counter() for name in classes}
+        names = [*classes, *([] if unknown is None else [unknown])]
+        self._answers: dict[str, Counter[str]] = {name: Counter() for name in names}
         self._unknown, self._taught = unknown, frozenset(taught)
         self._elsewhere = self._known = 0
 
@@ -59,7 +61,8 @@ class Tally:
         if self._unknown is not None:
             turned_away = sum(answers[self._unknown] for answers in classes.values())
             answered = n - turned_away
-            share = f": of the other {answered}, {100 * right / answered:.1f} % are right" if answered else ""
+            named = right - classes.get(self._unknown, Counter())[self._unknown]
+            share = f": of the other {answered}, {100 * named / answered:.1f} % are right" if answered else ""
             lines.append(f"{turned_away} of them were answered {self._unknown!r}{share}")
         if self._elsewhere:
             lines.append(f"not counted, since they lie elsewhere: {self._elsewhere}")

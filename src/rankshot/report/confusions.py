@@ -27,7 +27,7 @@ def confusions(answered: Sequence[Answered], examples: dict[str, str], picture: 
     shown = sorted(sorted(wrong, key=lambda name: (-wrong[name], name))[:MOST_CLASSES])
     rows = [name for name in shown if any(truth == name for truth, _ in counts)]
     surest = {
-        (each.truth, each.answer): each for each in sorted(answered, key=lambda each: each.probability)
+        (each.truth, each.answer): each for each in sorted(answered, key=lambda each: each.probability or 0)
     }  # the last one of a pair is the surest
     head = "".join(f"<th scope=col><span>{escape(name)}</span></th>" for name in shown)
     body = "".join(
@@ -38,6 +38,9 @@ def confusions(answered: Sequence[Answered], examples: dict[str, str], picture: 
     )
     all_wrong = len(wrong)
     some = f" The {len(shown)} of {all_wrong} classes that are mixed up the most." if all_wrong > len(shown) else ""
+    if faultless := sorted({each.truth for each in answered} - wrong.keys()):
+        named = ", ".join(map(escape, faultless[:MOST_CLASSES])) + (", …" if len(faultless) > MOST_CLASSES else "")
+        some += f" Not shown, since all of their images were right and none was taken for them: {named}."
     about = (
         "Rows are the classes of the images, columns what they were taken for. With each mistake stands the image that the "
         f"classifier was surest about.{some}"

@@ -21,15 +21,16 @@ MOST = 8
 
 def mistakes(answered: Sequence[Answered], embedder: Embedder) -> str:
     """Each beside the example that it is most like; what makes the two alike is light."""
-    wrong = sorted((each for each in answered if each.truth != each.answer), key=lambda each: -each.probability)
+    wrong = sorted((each for each in answered if each.truth != each.answer), key=lambda each: -(each.probability or 0))
     shown = wrong[:MOST]
     if not shown:
         return "<p>None.</p>"
     rows = [_row(each, embedder) for each in shown]
     of = f"{len(shown)} of {len(wrong)}" if len(wrong) > len(shown) else str(len(wrong))
     about = (
-        f"{of} mistakes, the surest first; to the right the example of the wrong class that the image is most like. Parts "
-        "that matter for the similarity of the two are light: the cosine falls the most when they are covered."
+        f"{of} mistake{'s' * (len(wrong) > 1)}, the surest first; to the right the example of the class that was answered "
+        "that the image is most like. Parts that matter for the similarity of the two are light: the cosine falls the most "
+        "when they are covered. An image that was taken for none of the classes stands beside the nearest of all examples."
     )
     return f"<p>{about}</p><div class=mistakes>{''.join(rows)}</div>"
 
@@ -43,10 +44,8 @@ def _row(each: Answered, embedder: Embedder) -> str:
             shade = "" if other is None else _shade(similarity_map(embedder, pixels, other))
             told = escape(name, quote=True)
             figures.append(f'<span class=looked><img src="{data_uri(pixels)}" alt="{told}" title="{told}">{shade}</span>')
-    told = (
-        f"<b>{escape(each.truth)}</b> taken for <b>{escape(each.answer)}</b>, {100 * each.probability:.0f} % sure<br>"
-        f"{escape(each.image)}"
-    )
+    sure = "" if each.probability is None else f", {100 * each.probability:.0f} % sure"
+    told = f"<b>{escape(each.truth)}</b> taken for <b>{escape(each.answer)}</b>{sure}<br>{escape(each.image)}"
     return f"<figure>{''.join(figures)}<figcaption>{told}</figcaption></figure>"
 
 

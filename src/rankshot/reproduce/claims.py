@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import mean, variance
 from typing import Any
 
+from rankshot.models.folder_files import EVALUATION
+from rankshot.models.shipped import FOLDER
 from rankshot.schema import read_json
 
-from .plan import BATCH_SIZES
 from .published import COLUMNS, NAMES, PUBLISHED, TITLES
 from .systems import row
 from .tables import markdown, norm_of, records
@@ -17,7 +18,6 @@ from .tables import markdown, norm_of, records
 Curve = Sequence[dict[str, Any]]
 AT_REST = 5  # the last validations of a run, of which the mean is what it came to
 IN_A_ROW = 3  # validations that are averaged, to tell when a level is reached
-COMMON = range(18_000, 20_001, 500)  # updates at which every method was validated, near the end
 LEARNERS = ("siamese", "map-dlm", "map-ssvm", "smooth-ap")
 
 
@@ -45,26 +45,6 @@ def reached_at(curve: Curve, task: str, level: float) -> int | None:
         if mean(point[task]["mean"] for point in window) >= level:
             return int(window[IN_A_ROW // 2]["update"])
     return None
-
-
-def batch_sizes(results: Path) -> str:
-    """mAP-DLM beside the siamese network by the size of a batch, always of eight classes."""
-    body = []
-    for size in BATCH_SIZES:
-        curves = []
-        for method in ("map-dlm", "siamese"):
-            in_rows = size == BATCH_SIZES[-1]
-            pattern = f"mini-imagenet/paper/{method}/0" if in_rows else f"mini-imagenet/batch/{method}-{size}"
-            curves += [record["curve"] for record in records(results, pattern)]
-        if len(curves) == 2:
-            cells = [f"{size}"]
-            for task in ("1-shot 5-way", "retrieval 16-way"):
-                one, other = (100 * mean(p[task]["mean"] for p in curve if p["update"] in COMMON) for curve in curves)
-                cells += [f"{one:.1f}", f"{other:.1f}", f"{one - other:+.1f}"]
-            body.append(cells)
-    tasks = [f"{task}, {what}" for task in ("1-shot 5-way", "retrieval 16-way") for what in ("mAP-DLM", "siamese", "less")]
-    note = f"Validation classes, mean of updates {COMMON[0]:,} to {COMMON[-1]:,}."
-    return f"{markdown(['images in a batch', *tasks], body)}\n\n{note}"
 
 
 def differences(results: Path, name: str, pairs: Sequence[tuple[str, str]]) -> str:
@@ -109,10 +89,13 @@ def less(ones: Sequence[float | None], others: Sequence[float | None]) -> list[s
 
 def turned(results: Path) -> str:
     """The network of Omniglot that comes along, with turned test characters as classes of their own and without."""
-    files = {"turned characters count as classes": FOLDER / NAME / EVALUATION, "upright characters alone": results / "shipped" / "conv4-omniglot-upright.json"}
+    files = {
+        "turned characters count as classes": FOLDER / "conv4-omniglot" / EVALUATION,
+        "upright characters alone": results / "shipped" / "conv4-omniglot-upright.json",
+    }
     body, told = [], []
     for label, file in files.items():
-        found = read_json(results / "shipped" / f"{file}.json")
+        found = read_json(file)
         tasks = (found["tasks"][task] for task in COLUMNS["omniglot"])
         body.append([label, *(f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}" for cell in tasks)])
         told.append(found["episodes"])

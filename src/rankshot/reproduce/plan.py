@@ -155,15 +155,16 @@ def curves(name: str) -> list[Run]:
 
 
 def alphas(name: str) -> list[Run]:
-    """mAP-DLM with other values of alpha, for the figures; both methods with 1, three seeds, for mini-ImageNet's table.
+    """Both methods with other values of alpha, for the figures; with 1, three seeds, for mini-ImageNet's table.
 
     Alpha 10 is the paper's recipe: it is among the rows, or the curves.
     """
     if name == "cub":
         return []
     benchmark = BENCHMARKS[name]
-    one_seed = [("map-dlm", alpha, 0) for alpha in ALPHAS if alpha != 10]
-    more = [(method, 1.0, seed) for seed in SEEDS for method in ("map-dlm", "map-ssvm")] if name == "mini-imagenet" else []
+    methods = ("map-dlm", "map-ssvm")
+    one_seed = [(method, alpha, 0) for method in methods for alpha in ALPHAS if alpha != 10]
+    more = [(method, 1.0, seed) for seed in SEEDS for method in methods] if name == "mini-imagenet" else []
     settings = CURVE if name == "omniglot" else {}
     return [
         Run(
@@ -176,11 +177,19 @@ def alphas(name: str) -> list[Run]:
 
 
 def batch_sizes(name: str) -> list[Run]:
-    """The paper's learning-efficiency study: the same 8 classes in smaller batches. The largest is among the rows."""
+    """The paper's learning-efficiency study, of every method: the same 8 classes in smaller batches.
+
+    The largest is among the rows.
+    """
     if name != "mini-imagenet":
         return []
     return [
-        Run(f"{name}/batch/{method}-{size}", BENCHMARKS[name].config("paper", method, batch_size=size), None)
+        Run(batch_run(method, size), BENCHMARKS[name].config("paper", method, batch_size=size), None)
         for size in BATCH_SIZES[:-1]
-        for method in ("map-dlm", "siamese")
+        for method in METHODS
     ]
+
+
+def batch_run(method: str, size: int) -> str:
+    """What the run with batches of this size is called."""
+    return f"mini-imagenet/paper/{method}/0" if size == BATCH_SIZES[-1] else f"mini-imagenet/batch/{method}-{size}"

@@ -288,7 +288,8 @@ def with_batches_that_fit(config: TrainConfig, given: Container[str], tell: Tell
         changes["validate_every"] = 0
     if changes:
         options = " ".join(as_option(name, value) for name, value in changes.items())
-        tell(f"there are {len(counts)} training classes of {min(counts)} to {max(counts)} images: {options}")
+        sizes = f"{min(counts)} to {max(counts)}" if min(counts) < max(counts) else f"{min(counts)}"
+        tell(f"there are {len(counts)} training classes of {sizes} images: {options}")
     return config.changed(**changes)
 
 

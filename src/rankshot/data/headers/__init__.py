@@ -14,7 +14,9 @@ from .header import Header, Undecodable
 
 __all__ = ["KINDS", "MOST_PIXELS", "Header", "Undecodable", "check_exif", "look"]
 
-MOST_PIXELS = 80_000_000  # a third of a gigabyte as RGB; Pillow warns of some more, and refuses twice that
+MOST_PIXELS = 80_000_000  # a third of a gigabyte as RGB
+MOST_AT_LESS = 170_000_000  # of a JPEG that is decoded at less than its size; Pillow refuses some more
+NO_READER = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1", b"avif", b"avis")  # brands of files with boxes
 KINDS: dict[bytes, Callable[[bytes, tuple[int, int] | None], Header]] = {
     b"BM": bmp.look,
     b"GIF87a": gif.look,
@@ -39,7 +41,10 @@ def look(content: bytes, draft: tuple[int, int] | None = None) -> Header:
             header = looked(content, draft)
             break
     else:
+        if content[4:8] == b"ftyp" and content[8:12] in NO_READER:
+            raise Undecodable("HEIC and AVIF cannot be read here: save it as JPEG or PNG")
         raise Undecodable("no image, or of an unknown kind")
-    if header.width * header.height > MOST_PIXELS:
+    at_less = header.pixels < header.width * header.height
+    if header.width * header.height > (MOST_AT_LESS if at_less else MOST_PIXELS) or header.pixels > MOST_PIXELS:
         raise Undecodable(f"{header.width}x{header.height} pixels are more than {MOST_PIXELS}: a decompression bomb?")
     return header
