@@ -15,6 +15,7 @@ from rankshot.reproduce.photographs.tables import (
     heads,
     of_fine_tuning,
 )
+from rankshot.reproduce.study_tables import gap_table
 from rankshot.reproduce.tables import advantage_table, alpha_table, norm_of, trials_table
 
 from ..places import RESULTS, ROOT
@@ -30,6 +31,7 @@ from .training import compiled, heap, images_on, quickstart, speed, training
 
 SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
 
+NONE_YET = "Not measured yet."
 AGAINST_PAIRS = (("map-dlm", "siamese"), ("map-ssvm", "siamese"), ("map-dlm", "map-ssvm"))
 
 SECTIONS = {
@@ -42,9 +44,9 @@ SECTIONS = {
     "claim_turned": lambda: turned(ROOT / "results"),
     "claim_speed_omniglot": lambda: learning_speed(ROOT / "results", "omniglot"),
     "claim_speed_mini_imagenet": lambda: learning_speed(ROOT / "results", "mini-imagenet"),
-    "claim_batches": lambda: advantage_table(ROOT / "results") or "Not measured yet.",
-    "claim_alpha": lambda: alpha_table(ROOT / "results", norm_of(ROOT / "results", "mini-imagenet") or "batch") or "Not measured yet.",
-    "claim_gap": lambda: gap_table(ROOT / "results"),
+    "claim_batches": lambda: advantage_table(ROOT / "results") or NONE_YET,
+    "claim_alpha": lambda: alpha_table(ROOT / "results", norm_of(ROOT / "results", "mini-imagenet") or "batch") or NONE_YET,
+    "claim_gap": lambda: gap_table(ROOT / "results") or NONE_YET,
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),

@@ -24,6 +24,13 @@ def test_the_list(capsys, tmp_path):
     assert len(capsys.readouterr().out.splitlines()) == 6
 
 
+def test_the_studies(capsys):
+    assert main(["reproduce", "mini-imagenet", "--studies", "--list", "--results", str(RESULTS)]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["done", "mini-imagenet/gap/as-it-is/0"]
+    assert {line[-1].split("/")[1] for line in lines} == {"gap", "objectives", "signs", "batches"}
+
+
 def test_tables(tmp_path, capsys):
     shutil.copytree(RESULTS / "omniglot", tmp_path / "omniglot")
     assert main(["reproduce", "--tables", "--results", str(tmp_path)]) == 0
@@ -93,7 +100,11 @@ def test_lists_that_contradict(capsys):
     for options, complaint in (
         (["omniglot", "--list", "--tables"], "--list only tells what runs there are"),
         (["omniglot", "--trials", "--systems"], "different lists of runs"),
+        (["mini-imagenet", "--systems", "--studies"], "--systems and --studies are different lists of runs"),
         (["cub", "--systems", "--list"], "there are no --systems runs of cub"),
+        (["cub", "--studies", "--list"], "there are no --studies runs of cub"),
+        (["photographs", "--studies"], "photographs has one list of runs: give it without --studies"),
+        (["--studies"], "say what to reproduce"),
     ):
         assert main(["reproduce", *options]) == 1
         assert complaint in capsys.readouterr().err

@@ -186,7 +186,8 @@ def test_training_raises_average_precision(device):
         return ranking.average_precision(unit @ unit.T, relevance, valid).mean().item()
 
     start = mean_ap()
-    for loss in (RankingLoss(), RankingLoss(framework="ssvm"), RankingLoss(sign=-1), RankingLoss(metric="ndcg")):
+    for options in ({}, {"framework": "ssvm"}, {"sign": -1}, {"sign": 0}, {"metric": "ndcg"}):
+        loss = RankingLoss(**options)
         with torch.no_grad():
             points.copy_(centres.to(device)[labels] + 1.5 * torch.randn(60, 10, generator=random).to(device))
         optimiser = torch.optim.Adam([points], lr=0.05)
@@ -408,7 +409,8 @@ class TestBadInput:
             ({"epsilon": 0}, "epsilon must be a number from 1e-12 to 1e[+]12, got 0"),
             ({"epsilon": -2.5}, "epsilon must be a number from 1e-12 to 1e[+]12, got -2.5"),
             ({"framework": "ssvm", "sign": -1}, "ssvm has no negative update, got sign -1"),
-            ({"sign": 0}, "sign must be .* got 0"),
+            ({"sign": 2}, "sign must be .* or 0 .the mean of both., got 2"),
+            ({"framework": "ssvm", "sign": 0}, "ssvm has no negative update, got sign 0"),
             ({"metric": "map"}, "unknown metric 'map'"),
             ({"framework": "svm"}, "unknown framework 'svm'"),
             ({"reduction": "max"}, "unknown reduction 'max'"),
@@ -639,3 +641,38 @@ def test_the_negative_update_has_no_coarse_scale_by_itself():
     assert signs(RankingLoss(sign=-1)) == {-1}
     assert signs(RankingLoss(sign=-1, coarse_weight=0.1)) == {-1, 1}
     assert signs(RankingLoss()) == {1}
+    assert RankingLoss(sign=0).coarse_weight == RankingLoss().coarse_weight / 2  # the mean of theirs
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**31),
+    st.sampled_from(METRICS),
+    st.sampled_from([0.003, 0.1, 1.0]),
+    st.sampled_from([1.0, 10.0]),
+    st.sampled_from([{}, {"smoothing": 0.0}, {"coarse_weight": 0.0}, {"smoothing": 0.1, "coarse_weight": 0.3}]),
+    st.sampled_from(["mean", "sum", "none"]),
+    st.booleans(),
+)
+def test_sign_0_is_the_mean_of_both_signs(seed, metric, epsilon, alpha, more, reduction, ties):
+    embeddings, labels = batch(size=14, classes=3, seed=seed)
+    if ties:  # few directions, so that many cosines are equal
+        embeddings = embeddings.sign() * torch.tensor([1, 1, 0, 0, 0, 0])
+    common = {"metric": metric, "epsilon": epsilon, "reduction": reduction, **more}
+    both = RankingLoss(sign=0, alpha=alpha, **common)
+    signs = RankingLoss(sign=+1, alpha=alpha, **common), RankingLoss(sign=-1, alpha=1.0, **common)
+    value, gradients = value_and_gradients(lambda *x: called(both, *x).sum(), embeddings, labels)
+    parts = [value_and_gradients(lambda *x, loss=loss: called(loss, *x).sum(), embeddings, labels) for loss in signs]
+    close = {"atol": 1e-12 / epsilon, "rtol": 1e-10}
+    torch.testing.assert_close(value, (parts[0][0] + parts[1][0]) / 2, **close)
+    torch.testing.assert_close(gradients[0], (parts[0][1][0] + parts[1][1][0]) / 2, **close)
+
+
+def test_sign_0_as_in_the_paper():
+    both = RankingLoss.paper(sign=0)
+    assert [(ranking.chosen.sign, ranking.chosen.alpha, ranking.share) for ranking in both.rankings] == [
+        (+1, 10.0, 0.5),
+        (-1, 1.0, 0.5),
+    ]
+    assert repr(both) == "RankingLoss(metric='ap', framework='dlm', epsilon=1, alpha=10, sign=0, reduction='mean')"
+    assert "sign=-1" in repr(RankingLoss(sign=-1))

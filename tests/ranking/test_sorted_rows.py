@@ -47,12 +47,20 @@ class TestOnAGPU:
         assert not fits(small.double(), rankings(), 8)
         assert fits(small, rankings(sign=-1), MOST_IN_PROGRAMME)
         assert not fits(small, rankings(sign=-1), MOST_IN_PROGRAMME + 1)
+        assert fits(small, [*rankings(), *rankings(sign=-1)], MOST_IN_PROGRAMME)
+        assert not fits(small, [*rankings(), *rankings(sign=-1)], MOST_IN_PROGRAMME + 1)
         assert fits(small, rankings(metric="precision@3"), MOST_IN_PROGRAMME)
         assert not fits(small, [*rankings(), *rankings(metric="auc")], 8)
 
     @pytest.mark.parametrize(
         "options",
-        [{}, {"alpha": 1.0, "epsilon": 0.01, "smoothing": 0.02}, {"framework": "ssvm"}, {"sign": -1, "epsilon": 1.0}],
+        [
+            {},
+            {"alpha": 1.0, "epsilon": 0.01, "smoothing": 0.02},
+            {"framework": "ssvm"},
+            {"sign": -1, "epsilon": 1.0},
+            {"sign": 0, "epsilon": 1.0, "alpha": 10.0},
+        ],
         ids=str,
     )
     def test_the_loss_is_that_of_the_cpu(self, options):

@@ -81,6 +81,22 @@ def test_batch_statistics_may_have_fewer_episodes(done, tmp_path):
     assert run_in(tmp_path / f"{run.name}.json").questions == asked
 
 
+def test_retrieval_may_be_judged_by_several_metrics(done, tmp_path):
+    run, folder, record = done
+    assert "retrieval_metrics" not in record
+    asked = replace(ASKED, retrieval_metrics=("ap", "precision@2"))
+    again = perform(replace(run, questions=asked), folder / "run", tmp_path)
+    assert list(again["retrieval_metrics"]) == ["ap", "precision@2"]
+    images = data.load("glyphs", "test")
+    (mean_ap,) = fewshot.evaluate(from_pretrained(folder / "run"), images, fewshot.tasks_for(images, (3,), (1,))[-1:], 1000)
+    assert again["retrieval_metrics"]["ap"]["mean"] == pytest.approx(mean_ap.mean, rel=1e-5)
+    path = tmp_path / f"{run.name}.json"
+    assert run_in(path).questions == asked
+    path.write_text(json.dumps({**again, "questions": {**again["questions"], "retrieval_metrics": "ap"}}))
+    with pytest.raises(ValueError, match="'retrieval_metrics' of its questions must be a list of names"):
+        run_in(path)
+
+
 def test_the_class_mean_is_asked_too(done):
     _, folder, record = done
     images = data.load("glyphs", "test")

@@ -8,6 +8,7 @@ from rankshot.methods import Context, make_method
 from rankshot.reproduce.job import result_of, run_in
 from rankshot.reproduce.plan import BATCH_SIZES, BENCHMARKS, METHODS, SEEDS, alphas, batch_run, batch_sizes, plan, rows
 from rankshot.reproduce.published import COLUMNS, PUBLISHED
+from rankshot.reproduce.studies import studies
 from rankshot.reproduce.systems import systems
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -68,7 +69,7 @@ def test_the_studies():
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_what_is_recorded_was_made_by_the_plan(name):
-    runs = [*plan(name), *systems(name)]
+    runs = [*plan(name), *systems(name), *studies(name)]
     for run in runs:
         record = result_of(run, RESULTS)  # complains about other settings
         if record is not None:

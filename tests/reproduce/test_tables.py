@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rankshot.reproduce import study_tables
 from rankshot.reproduce.figures import FIGURES, alpha_curves, batch_sizes, draw_all
 from rankshot.reproduce.photographs import tables as of_photographs
 from rankshot.reproduce.plan import BENCHMARKS, plan
@@ -162,7 +163,8 @@ def test_alphas_are_drawn_as_soon_as_there_are_two(results):
 
 
 def test_the_committed_tables_are_those_of_the_committed_records():
-    assert (RESULTS / "tables.md").read_text() == f"{all_tables(RESULTS)}\n{of_photographs.page(RESULTS)}"
+    pages = (all_tables(RESULTS), study_tables.page(RESULTS), of_photographs.page(RESULTS))
+    assert (RESULTS / "tables.md").read_text() == "\n".join(pages)
     for name in BENCHMARKS:
         for norm in ("running", "batch"):
             table = main_table(RESULTS, name, norm)

@@ -36,6 +36,7 @@ CASES = {name: {"method": name} for name in METHODS if method_class(name).in_par
 CASES["memory"]["tasks"] = 1
 CASES |= {
     "remembering": {"method": "nca", "memory": 40},
+    "near classes": {"method": "nca", "batch_similar": 0.5},
     "in micro-batches": {"method": "nca", "micro_batch": 3, "frozen": ("0.1", "1.1", "2.1", "3.1")},
     "averaged and clipped": {"method": "supcon", "average": 0.9, "clip": 0.1, "augment": ("crop", "jitter")},
     "a loss of one's own": {"loss": Smooth(), "learning_rate": 0.3},

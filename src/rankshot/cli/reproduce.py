@@ -15,6 +15,7 @@ import tyro
 
 from rankshot.data import prepared
 from rankshot.files import write_whole
+from rankshot.reproduce import study_tables
 from rankshot.reproduce.drawing import draw_method
 from rankshot.reproduce.figures import draw_all
 from rankshot.reproduce.job import Run, result_of, run_in
@@ -23,6 +24,7 @@ from rankshot.reproduce.photographs.stages import perform_all, stages
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.repeat import check_comparable, compared
 from rankshot.reproduce.run_all import check, run_all
+from rankshot.reproduce.studies import studies
 from rankshot.reproduce.systems import systems
 from rankshot.reproduce.tables import all_tables
 from rankshot.reproduce.trials import trials
@@ -52,6 +54,8 @@ class Options:
     """Perform the search for a recipe instead: short runs, judged by validation classes."""
     systems: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Perform the runs of all other systems instead, one each (docs/systems.md)."""
+    studies: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Perform the studies beyond the paper instead, on mini-imagenet: objectives, signs, batches, the authors' settings."""
     list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Only tell what runs there are, and which are done."""
     only: str = "*"
@@ -83,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
             )
     if options.list and (options.tables or options.again):
         raise ValueError("--list only tells what runs there are: give it without --tables and --again")
-    if not options.data and (options.trials or options.systems or options.list or not (options.tables or options.again)):
+    if not options.data and (lists_in(options) or options.list or not (options.tables or options.again)):
         raise ValueError(f"say what to reproduce: {', '.join(BENCHMARKS)}; or --tables, from what is there")
     check(options.jobs, options.seconds)
     code = 0
@@ -97,7 +101,8 @@ def main(arguments: Sequence[str]) -> int:
         runs = [run for run in runs if fnmatch.fnmatch(run.name, options.only)]
         if not runs:
             none = f"no run of {' and '.join(names)} is called {options.only!r}: --list tells what there is"
-            raise ValueError(f"there are no --systems runs of {' and '.join(names)}" if options.only == "*" else none)
+            kind = " ".join(lists_in(options))
+            raise ValueError(f"there are no {kind} runs of {' and '.join(names)}" if options.only == "*" else none)
         if options.list:
             if not options.results.is_dir():
                 say(f"there is no folder {options.results} here", stream=sys.stderr)
@@ -116,9 +121,9 @@ def main(arguments: Sequence[str]) -> int:
                 f"there is no folder {options.results}: rankshot reproduce {next(iter(BENCHMARKS))} makes it"
             )
         for name in BENCHMARKS:
-            for run in (*plan(name), *systems(name)):
+            for run in (*plan(name), *systems(name), *studies(name)):
                 result_of(run, options.results)  # complains about a record of other settings
-        tables = [all_tables(options.results), of_photographs.page(options.results)]
+        tables = [page(options.results) for page in (all_tables, study_tables.page, of_photographs.page)]
         write_whole(options.results / "tables.md", "\n".join(filter(None, tables)))
         figures = options.results / "figures"
         for path in [
@@ -131,8 +136,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def perform_photographs(options: Options) -> int:
-    if options.trials or options.systems:
-        raise ValueError(f"{PHOTOGRAPHS} has one list of runs: give it without --trials and --systems")
+    if lists := lists_in(options):
+        raise ValueError(f"{PHOTOGRAPHS} has one list of runs: give it without {' and '.join(lists)}")
     if options.root is not None:
         os.environ["RANKSHOT_DATA"] = options.root  # of the processes that it starts, too
     folders = {"cub": options.cub, "grocery": options.grocery}
@@ -148,9 +153,16 @@ def perform_photographs(options: Options) -> int:
 
 
 def runs_of(name: str, options: Options) -> Sequence[Run]:
-    if options.trials and options.systems:
-        raise ValueError("--trials and --systems are different lists of runs: give one of them")
-    return trials(name, options.results) if options.trials else systems(name) if options.systems else plan(name)
+    if len(lists := lists_in(options)) > 1:
+        raise ValueError(f"{' and '.join(lists)} are different lists of runs: give one of them")
+    if options.trials:
+        return trials(name, options.results)
+    return systems(name) if options.systems else studies(name) if options.studies else plan(name)
+
+
+def lists_in(options: Options) -> Sequence[str]:
+    """Which lists of runs were asked for in place of the plan."""
+    return [f"--{name}" for name in ("trials", "systems", "studies") if getattr(options, name)]
 
 
 def placed(run: Run, options: Options) -> Run:

@@ -10,6 +10,8 @@ from torch import Tensor
 from rankshot.limits import whole
 from rankshot.randomness import generator_for
 
+from .class_choice import ByChance, ClassChoice
+
 MOST_IMAGES = 2**17  # of a batch
 
 
@@ -19,6 +21,8 @@ class ClassBatchSampler:
     So the counts of the classes are uneven, and a class may have a single image. Batch number i depends on the seed and on
     i alone, so training can go on anywhere: set `start`. Of several processes each takes its share of the same batch
     (`rank`, `world_size`), so together they see what one would.
+
+    Which classes is by chance, or as `choose` draws them: with `class_choice.near_each_other`, such as are near each other.
 
     Iterating, as a `batch_sampler` of a DataLoader, yields lists of indices without end; `draw` is one batch as a tensor.
 
@@ -38,6 +42,7 @@ class ClassBatchSampler:
         start: int = 0,
         rank: int = 0,
         world_size: int = 1,
+        choose: ClassChoice | None = None,
     ) -> None:
         labels = torch.as_tensor(labels)
         if labels.dim() != 1 or not len(labels):
@@ -60,6 +65,7 @@ class ClassBatchSampler:
             raise ValueError(f"a batch of {batch_size} cannot be shared as part {rank} of {world_size}")
         self.n_classes, self.batch_size = n_classes, batch_size
         self.seed, self.start, self.rank, self.world_size = seed, start, rank, world_size
+        self.choose = choose or ByChance()
 
     def draw(self, number: int) -> Tensor:
         """(batch_size / world_size,) int64 on the labels' device: this process's share of batch `number`.
@@ -67,7 +73,7 @@ class ClassBatchSampler:
         Drawn on the CPU, whatever the device, so that the batches are the same everywhere, and a GPU is left to its work.
         """
         generator = generator_for(self.seed, number)
-        chosen = torch.randperm(self.n_available, generator=generator)[: self.n_classes]
+        chosen = self.choose.draw(self.n_available, self.n_classes, generator)
         ends = self.counts[chosen].cumsum(0)  # of each chosen class, in the pool of all their images
         positions = torch.randperm(int(ends[-1]), generator=generator)[
             self.rank : self.batch_size : self.world_size

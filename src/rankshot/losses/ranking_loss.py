@@ -13,7 +13,7 @@ from torch import Tensor
 from rankshot.limits import real, whole
 from rankshot.ranking.checks import LARGEST_SETTING, check_alpha, may_look
 from rankshot.ranking.metrics import Metric
-from rankshot.ranking.objectives import check_framework, settings
+from rankshot.ranking.objectives import check_framework, of_each_sign, settings
 from rankshot.ranking.pool import side_counts
 from rankshot.ranking.sorted_rows import Ranking, fits
 from rankshot.vectors import NotFinite, computable, unit_vectors
@@ -63,7 +63,7 @@ class RankingLoss(BatchLoss):
     loss-augmented inference:
 
     - framework "dlm": direct loss minimisation, the gradient of the metric itself as epsilon goes to 0. sign +1 moves
-      away from the worst ranking that still scores well, sign -1 towards the best one.
+      away from the worst ranking that still scores well, sign -1 towards the best one; sign 0 is the mean of both.
     - framework "ssvm": a structural SVM, an upper bound of the metric's loss.
 
     `RankingLoss()` is the best that is known; `RankingLoss.paper("dlm")` and `RankingLoss.paper("ssvm")` are the paper's,
@@ -110,13 +110,14 @@ class RankingLoss(BatchLoss):
         framework: dlm or ssvm.
         epsilon: weight of the metric within loss-augmented inference. None: the best known, 0.003 for dlm, 1 for ssvm.
         alpha: weight of the loss-augmented ranking. None: the best known, 1 for dlm, 2 for ssvm.
-        sign: direct loss minimisation: 1 moves away from a bad ranking that scores well, -1 towards a good one.
+        sign: direct loss minimisation: 1 moves away from a bad ranking that scores well, -1 towards a good one. 0: both,
+            the mean of the two objectives; alpha is then that of sign 1, and sign -1 has the paper's, 1.
         reduction: mean, sum, or none.
         smoothing: standard deviation of a shift of the relevant similarities that the metric is averaged over. 0: none.
             None: the best known, 0.02 for dlm, 0 for ssvm.
         smoothing_samples: how many shifts, where smoothing is not 0.
         coarse_weight: weight of the coarse objective (epsilon 1), in which every pair of items takes part; its sign is
-            always 1. 0: none. None: the best known, 0.1 for dlm, 0 for ssvm and for sign -1.
+            always 1. 0: none. None: the best known, 0.1 for dlm, 0 for ssvm and for sign -1, and so 0.05 for sign 0.
         coarse_alpha: alpha of the coarse objective.
         memory_budget: bytes that a chunk of queries takes.
 
@@ -142,18 +143,14 @@ class RankingLoss(BatchLoss):
     ) -> None:
         super().__init__(reduction)
         best = BEST[check_framework(framework)]
-        if sign == -1 and coarse_weight is None:  # the coarse objective moves away from a bad ranking, and not towards one
-            coarse_weight = 0.0
-        epsilon, alpha, smoothing, coarse_weight = (
+        epsilon, alpha, smoothing = (
             best[name] if value is None else value
-            for name, value in (
-                ("epsilon", epsilon),
-                ("alpha", alpha),
-                ("smoothing", smoothing),
-                ("coarse_weight", coarse_weight),
-            )
+            for name, value in (("epsilon", epsilon), ("alpha", alpha), ("smoothing", smoothing))
         )
-        self.settings = settings(framework, metric, epsilon, alpha, sign)
+        updates = of_each_sign(framework, metric, epsilon, alpha, sign)
+        if coarse_weight is None:  # the coarse objective moves away from a bad ranking, and not towards one
+            coarse_weight = best["coarse_weight"] * sum(update.sign > 0 for update in updates) / len(updates)
+        self.settings = updates[0]._replace(sign=int(sign))  # as they were given
         self.smoothing = real("smoothing", smoothing, 0, MOST_SMOOTHING)
         self.smoothing_samples = whole("smoothing_samples", smoothing_samples, 2, MOST_SAMPLES)
         self.coarse_weight, self.coarse_alpha = (
@@ -161,7 +158,8 @@ class RankingLoss(BatchLoss):
             check_alpha(coarse_alpha, "coarse_alpha"),
         )
         shifts = normal_quantiles(self.smoothing, self.smoothing_samples) if self.smoothing else [0.0]
-        self.rankings = [Ranking(self.settings, shift, 1 / len(shifts)) for shift in shifts]
+        share = 1 / len(shifts) / len(updates)
+        self.rankings = [Ranking(update, shift, share) for update in updates for shift in shifts]
         if self.coarse_weight:
             self.rankings.append(Ranking(settings(framework, metric, 1.0, coarse_alpha), 0.0, self.coarse_weight))
         self.memory_budget = None if memory_budget is None else whole("memory_budget", memory_budget, 1, MOST_MEMORY)
@@ -170,7 +168,7 @@ class RankingLoss(BatchLoss):
 
     @classmethod
     def paper(cls, framework: str = "dlm", *, sign: int = +1, **more: Any) -> Self:
-        """As the paper trains: epsilon 1, and alpha 10, which for the negative update (sign -1) is 1.
+        """As the paper trains: epsilon 1, and alpha 10, which for the negative update (sign -1, and its half of 0) is 1.
 
         >>> RankingLoss.paper("ssvm")
         RankingLoss(metric='ap', framework='ssvm', epsilon=1, alpha=10, sign=+1, reduction='mean')
@@ -267,8 +265,8 @@ class RankingLoss(BatchLoss):
     def extra_repr(self) -> str:
         framework, metric, epsilon, alpha, sign = self.settings
         return (
-            f"metric={metric.name!r}, framework={framework!r}, epsilon={epsilon:g}, alpha={alpha:g}, sign={sign:+d}, "
-            f"reduction={self.reduction!r}"
+            f"metric={metric.name!r}, framework={framework!r}, epsilon={epsilon:g}, alpha={alpha:g}, "
+            f"sign={f'{sign:+d}' if sign else 0}, reduction={self.reduction!r}"
             + (f", smoothing={self.smoothing:g}, smoothing_samples={self.smoothing_samples}" if self.smoothing else "")
             + (f", coarse_weight={self.coarse_weight:g}, coarse_alpha={self.coarse_alpha:g}" if self.coarse_weight else "")
         )

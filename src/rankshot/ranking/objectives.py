@@ -21,6 +21,8 @@ from .inference import augmented
 from .metrics import Metric, get_metric
 from .sorted_pool import SortedPool, predicted, split, truth
 
+BOTH = 0  # signs at once
+
 
 class Settings(NamedTuple):
     """What to optimise and how; made by `settings`, which checks it."""
@@ -102,6 +104,24 @@ def settings(
         alpha = 10.0 if sign > 0 else 1.0
     check_alpha(alpha)
     return Settings(framework, get_metric(metric), float(epsilon), float(alpha), int(sign))
+
+
+def of_each_sign(
+    framework: str = "dlm",
+    metric: str | Metric = "ap",
+    epsilon: float = 1.0,
+    alpha: float | None = None,
+    sign: int = +1,
+) -> tuple[Settings, ...]:
+    """One for each sign of an update; sign 0 is both, of which an objective is the mean. `alpha` is then that of the
+    positive one: the negative one has the paper's, 1."""
+    if sign not in (+1, -1, BOTH):
+        raise ValueError(f"sign must be +1 (positive update), -1 (negative update) or 0 (the mean of both), got {sign!r}")
+    if sign != BOTH:
+        return (settings(framework, metric, epsilon, alpha, sign),)
+    if check_framework(framework) == "ssvm":
+        raise ValueError("ssvm has no negative update, got sign 0 (both updates): use sign +1, or the framework 'dlm'")
+    return settings(framework, metric, epsilon, alpha, +1), settings(framework, metric, epsilon, 1.0, -1)
 
 
 def check_framework(framework: str) -> str:

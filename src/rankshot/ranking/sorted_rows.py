@@ -6,7 +6,8 @@ ranking, the irrelevant items find in blocks how many relevant ones stand above 
 item of a block is the largest that its other items need to try. Sums of the metric's steps come from a table of one number
 for each place instead of one for each pair (`FORMS`).
 
-Where items do not decouple (another sign or metric), the dynamic programme runs in a program of its own, for small batches.
+Where items of one ranking or more do not decouple (another sign or metric), the dynamic programme does all of them, both
+signs in one launch, for small batches.
 """
 
 from __future__ import annotations

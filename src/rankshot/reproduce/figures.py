@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from rankshot.files import check_no_link, write_whole
 
+from .heat_map import draw_objectives
 from .plan import ALPHAS, BATCH_SIZES, METHODS, batch_run
 from .published import NAMES
 from .tables import Record, records
@@ -110,11 +111,12 @@ FIGURES: dict[str, Callable[[Path], Chart]] = {
 def draw_all(results: Path, folder: Path) -> list[Path]:
     """Every figure that has something to compare; returns what was written."""
     charts = {name: chart_of(results) for name, chart_of in FIGURES.items()}
-    return [
+    drawn = [
         draw(chart, folder / f"{name}.png")
         for name, chart in charts.items()
         if sum(bool(points) for points in chart.lines.values()) > 1
     ]
+    return [*drawn, *draw_objectives(results, folder)]
 
 
 def draw(chart: Chart, path: Path) -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import padded_lists  # noqa: F401  # registers map-padded, which the records of these runs name
 from .job import Questions, Run
 from .plan import BENCHMARKS
 

@@ -16,6 +16,7 @@ from rankshot.fewshot import (
     Answerer,
     Classification,
     HasRule,
+    Retrieval,
     Task,
     can_answer,
     evaluate,
@@ -35,6 +36,7 @@ from rankshot.training.validation import validation_tasks
 from rankshot.version import __version__
 
 from .records import write_record
+from .retrieval_metrics import by_each_metric
 
 NORMS = ("running", "batch")
 GONE = ("noise", "dimensions")  # settings of early trials
@@ -47,6 +49,7 @@ class Questions:
 
     episodes        of every task
     batch_episodes  the same by batch statistics, where every episode is embedded anew; None: as many
+    retrieval_metrics   by which retrieval among the most classes is judged too; None: by mAP alone
     """
 
     ways: tuple[int, ...] = (5, 20)
@@ -54,6 +57,7 @@ class Questions:
     episodes: int = 1000
     seed: int = 0
     batch_episodes: int | None = None
+    retrieval_metrics: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What is not asked is not told: so earlier records have it."""
@@ -105,6 +109,7 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
         "test": on_test(model, run),
         "test_by_class_mean": by_class_mean(model, run),
         **({"unmirrored": on_test(model.network, run)} if isinstance(model, Mirrored) else {}),
+        **by_metrics(model, run),
         **made[-1],
         **({"made_in_parts": made} if len(made) > 1 else {}),
         **({} if here.items() <= made[-1].items() else {"measured_by": {**here, "date": today()}}),
@@ -164,6 +169,16 @@ def by_class_mean(model: nn.Module, run: Run) -> dict[str, Any] | None:
     return summary(evaluate(model, images, tasks, asked.episodes, asked.seed, rule="prototype"))
 
 
+def by_metrics(model: nn.Module, run: Run) -> dict[str, Any]:
+    """metric -> mean and interval of retrieval among the most classes, for a run that asks for it."""
+    if run.questions is None or run.questions.retrieval_metrics is None:
+        return {}
+    images, asked = load(run.config, "test"), run.questions
+    task = tasks_for(images, [max(asked.ways)], asked.shots)[-1]
+    assert isinstance(task, Retrieval)
+    return {"retrieval_metrics": by_each_metric(model, images, task, run.questions.retrieval_metrics, asked.seed)}
+
+
 def _by_norm(
     model: nn.Module, images: Any, tasks: Sequence[Task], asked: Questions, norms: Sequence[str] = NORMS
 ) -> dict[str, Any]:
@@ -208,6 +223,9 @@ def run_in(path: Path) -> Run:
         raise ValueError(f"{path} is no record of a run: 'questions' should hold {least}")
     if asked is not None and not all(_whole_numbers(asked[name]) for name in ("ways", "shots")):
         raise ValueError(f"{path} is no record of a run: 'ways' and 'shots' of its questions must be lists of numbers")
+    metrics = (asked or {}).get("retrieval_metrics", [])
+    if not isinstance(metrics, list) or not all(isinstance(metric, str) for metric in metrics):
+        raise ValueError(f"{path} is no record of a run: 'retrieval_metrics' of its questions must be a list of names")
     as_tuples: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in (asked or {}).items()
     }

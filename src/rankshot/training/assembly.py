@@ -73,7 +73,7 @@ class Objects:
             raise ValueError(f"{min(both)!r} is in train_set and in val_set: validate on classes that it does not see")
 
     def named_in(self, config: TrainConfig) -> TrainConfig:
-        """The config, which tells what was given by its name, and where its first weights lie from anywhere."""
+        """The config, which tells what was given by its name, and where the weights that it names lie from anywhere."""
         network = replace(config.network, init=full_name(config.network.init))
         if self.network is not None and config.network.mirror:
             raise ValueError("mirror is for networks by name: give rankshot.models.Mirrored(network), wrapped")
@@ -84,7 +84,8 @@ class Objects:
         learned = self.method if self.method is not None else self.loss
         method = config.method if learned is None else Choice(_name_of(learned), is_object=True)
         where = config.data if self.train_set is None else replace(config.data, name=GIVEN)
-        return replace(config, data=where, network=network, method=method)
+        batch = replace(config.batch, similar_by=full_name(config.batch.similar_by))
+        return replace(config, data=where, network=network, method=method, batch=batch)
 
 
 def _name_of(given: Any) -> str:

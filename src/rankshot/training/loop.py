@@ -50,6 +50,7 @@ from .callbacks import Callback, CallbackList, loggers_for
 from .clock import Clock
 from .config import TrainConfig
 from .estimate import time_estimate
+from .near_classes import settle
 from .optimiser import flags_put_back, set_learning_rate
 from .progress import progress_for
 from .run_folder import RunFiles, RunStatus
@@ -122,6 +123,7 @@ def train(
                 shown = CallbackList([bar, *loggers, *callbacks])
         status = RunStatus(**told_by_first(None if status is None else asdict(status)))
         copy_from_first_([*setup.tensors.values()])
+        settle(setup.sampler, setup.tensors)
         begun_at = status.update
         status = Loop(setup, files, status, shown, stop).run()
         [stopped] = any_of(stop.is_set() or is_orphan())

@@ -169,6 +169,12 @@ class BatchConfig:
     """Classes in a batch."""
     size: Annotated[int, Between(2, MOST_IMAGES)] = called("batch_size", 128)
     """Images in a batch, drawn from all images of its classes."""
+    similar: Annotated[float, Between(0, 1)] = called("batch_similar", 0.0)
+    """Share of a batch's classes, from 0 to 1, that are near its first class, and so are hard to tell from it. 1: all; 0.5:
+    half of them, and the others by chance; 0: all by chance. Near ones are drawn from twice as many as it takes."""
+    similar_by: str | None = called("batch_similar_by", None)
+    """Weights by whose mean embeddings of the training classes batch_similar knows what is near: a run folder, or a name
+    such as conv4-mini-imagenet. None: by the mean images themselves."""
     micro_batch: Annotated[int, Between(0, MOST_IMAGES)] = 0
     """Embed so many images at a time, for batches that do not fit in memory. The gradient is that of the whole batch, but
     for batch norm, which sees one micro-batch at a time. 0: all at once."""
@@ -179,6 +185,10 @@ class BatchConfig:
         _check(self)
         if self.micro_batch > self.size:
             raise ValueError(f"micro_batch must be no more than batch_size, {self.size}, got {self.micro_batch}")
+        if self.similar_by is not None and not self.similar:
+            raise ValueError(
+                "batch_similar_by tells by what batch_similar finds near classes, and that is 0: set it, to 1 say"
+            )
         if 0 < self.memory < self.size:
             raise ValueError(f"memory must hold a batch of {self.size} images at least, got {self.memory}")
 

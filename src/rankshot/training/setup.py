@@ -34,6 +34,7 @@ from .assembly import (
 from .batch import Batch
 from .config import TrainConfig
 from .inputs import Inputs, Pictures, can_be_embedded_once, embedded_once
+from .near_classes import draw_near_classes
 from .optimiser import freeze, make_optimiser
 from .prefetching import Prefetcher
 from .state import Average, live_tensors, put_back
@@ -51,7 +52,7 @@ class Setup:
     frozen     that network, of which only the head learns; None: every update embeds its images
     sampler    draws the images of a batch by the number of its update
     average    the running average of the weights, where there is one
-    tensors    everything that an update changes, by name: a checkpoint is these
+    tensors    everything that an update changes, and what near classes are drawn by, by name: a checkpoint is these
     resumes    whether a checkpoint is there to go on from
     """
 
@@ -129,6 +130,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     lie_on = where_images_lie(config, device, images)
     labels = torch.from_numpy(images.train.labels)
     sampler = _sampler(method, labels, config)  # which draws on the CPU, wherever the images are
+    drawn_by = draw_near_classes(config, sampler, images, device, resumes=resumes)
     prefetcher = None
     if frozen is None and (lie_on != device or config.run.images_on == "cpu"):
         prefetcher = Prefetcher(images.train.pixels(), sampler.draw, device, config.run.updates)
@@ -148,7 +150,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
         sampler=sampler,
         validator=Validator(config, model, method, images.held_out, held_out),
         average=average,
-        tensors=live_tensors(model, method, optimiser, average),
+        tensors=live_tensors(model, method, optimiser, average) | drawn_by,
         resumes=resumes,
     )
 

@@ -54,7 +54,7 @@ def test_on_the_command_line(capsys, tmp_path, monkeypatch):
     ("options", "message"),
     [
         (["--only", "nothing"], "no stage of photographs is called 'nothing'"),
-        (["--trials"], "photographs has one list of runs: give it without --trials and --systems"),
+        (["--trials"], "photographs has one list of runs: give it without --trials"),
         (["--only", "cub/head", "--cub", "nowhere"], "nowhere"),
     ],
     ids=str,

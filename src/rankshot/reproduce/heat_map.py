@@ -1,0 +1,59 @@
+"""Objective by metric as a picture: how well each does by each."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from rankshot.files import check_no_link, write_whole
+
+from .studies import METRICS, OBJECTIVES
+from .study_tables import objectives_measured
+
+NAME = "objectives.png"
+
+
+def draw_objectives(results: Path, folder: Path) -> list[Path]:
+    """What was written: nothing, where there is no json yet."""
+    figures = objectives_measured(results)
+    if not figures:
+        return []
+    check_no_link(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    return [draw(figures, folder / NAME)]
+
+
+def draw(figures: dict[str, list[float]], path: Path) -> Path:
+    """A row an objective, a column a metric. Each metric has a scale of its own: the best of a column is dark."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    shades = list(zip(*map(scaled, zip(*figures.values(), strict=True)), strict=True))
+    figure = Figure(figsize=(6.2, 1.2 + 0.36 * len(figures)), layout="constrained")
+    FigureCanvasAgg(figure)
+    panel: Any = figure.add_subplot()
+    panel.imshow(shades, cmap="YlOrRd", vmin=0, vmax=1.2, aspect="auto")
+    for row, values in enumerate(figures.values()):
+        for column, value in enumerate(values):
+            panel.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8)
+    panel.set_xticks(range(len(METRICS)), METRICS.values(), fontsize=8)
+    panel.set_yticks(range(len(figures)), [OBJECTIVES[name][0] for name in figures], fontsize=8)
+    panel.set_xlabel("judged by, in %", fontsize=8)
+    panel.set_ylabel("objective", fontsize=8)
+    panel.tick_params(length=0)
+    panel.spines[:].set_visible(False)
+    content = io.BytesIO()
+    figure.savefig(content, dpi=160, metadata={"Software": None})
+    write_whole(path, content.getvalue())
+    return path
+
+
+def scaled(column: tuple[float, ...]) -> list[float]:
+    """From 0, the worst, to 1, the best.
+
+    >>> scaled((20.0, 30.0, 22.5)), scaled((20.0,))
+    ([0.0, 1.0, 0.25], [1.0])
+    """
+    least, most = min(column), max(column)
+    return [(value - least) / (most - least) if most > least else 1.0 for value in column]

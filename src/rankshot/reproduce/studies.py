@@ -1,0 +1,76 @@
+"""Studies beyond the paper on mini-ImageNet, each from the paper's recipe for mAP-DLM with one thing changed.
+
+mini-imagenet/gap/NAME/SEED            where the paper's figures come from (gap.py)
+mini-imagenet/objectives/NAME/0        every metric as the objective, judged by every metric
+mini-imagenet/signs/NAME/SEED          the positive update, the negative one, and both at once
+mini-imagenet/batches/NAME/0           128 images of fewer or more classes, and of classes that are near each other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from .gap import DATA, QUESTIONS, gap
+from .job import Run
+from .plan import BENCHMARKS
+
+Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
+
+METRICS = {"ap": "AP", "ndcg": "NDCG", "auc": "AUC", "rr": "reciprocal rank", "precision@5": "precision@5"}
+FINE: dict[str, Any] = {"epsilon": 0.003, "alpha": 1.0}
+JUDGED = replace(QUESTIONS, retrieval_metrics=tuple(METRICS))
+OBJECTIVES: Variants = {
+    f"{metric}{suffix}": (f"{title}, {how}", {"metric": metric, **settings})
+    for suffix, how, settings in (("", "alpha 10, epsilon 1", {}), ("-fine", "alpha 1, epsilon 0.003", FINE))
+    for metric, title in METRICS.items()
+}
+SIGNS: Variants = {
+    "positive": ("positive, alpha 10, epsilon 1", {}),
+    "negative-1": ("negative, alpha 1, epsilon 1", {"sign": -1, "alpha": 1.0}),
+    "negative-0.1": ("negative, alpha 1, epsilon 0.1", {"sign": -1, "alpha": 1.0, "epsilon": 0.1}),
+    "both": ("the mean of both, epsilon 1", {"sign": 0}),
+}
+# What is near is known by weights that have learned these very classes.
+NEAR: dict[str, Any] = {"batch_similar_by": "conv4-mini-imagenet"}
+BATCHES: Variants = {
+    "8-classes": ("8 classes", {}),
+    "4-classes": ("4 classes", {"batch_classes": 4}),
+    "16-classes": ("16 classes", {"batch_classes": 16}),
+    "32-classes": ("32 classes", {"batch_classes": 32}),
+    "8-classes-half-near": ("8 classes, half of them near the first", {"batch_similar": 0.5, **NEAR}),
+    "8-classes-near": ("8 classes, all of them near the first", {"batch_similar": 1.0, **NEAR}),
+}
+SEEDS = (0, 1)  # of the signs
+
+
+def studies(name: str) -> list[Run]:
+    """All of them, in the order in which they are worth having."""
+    return [*gap(), *objectives(), *signs(), *batches()] if name == DATA else []
+
+
+def objectives() -> list[Run]:
+    return _runs("objectives", OBJECTIVES, (0,), JUDGED)
+
+
+def signs() -> list[Run]:
+    return _runs("signs", SIGNS, SEEDS)
+
+
+def batches() -> list[Run]:
+    return _runs("batches", BATCHES, (0,))
+
+
+def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = QUESTIONS) -> list[Run]:
+    config = BENCHMARKS[DATA].config
+    return [
+        Run(
+            f"{DATA}/{study}/{name}/{seed}",
+            config("paper", "map-dlm", seed, **settings),
+            questions,
+            validation_norms=("running",),
+        )
+        for seed in seeds
+        for name, (_, settings) in variants.items()
+    ]
