@@ -75,6 +75,9 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
         ("memory.py", "(self.keys.gather(1, index) + keys)", "(self.keys.gather(1, index))"),
         ("memory.py", "(self.margin + (normalised", "(0 * self.margin + (normalised"),
         ("maml.py", "alpha=-self.rate", "alpha=self.rate"),
+        ("glimpse.py", "(1 - near) * numbers", "(1 + near) * numbers"),
+        ("arc.py", "(same, same.roll(1, 0))", "(same, same)"),
+        ("arc.py", "asked * labelled) * labelled + pairs", "asked * labelled) + pairs"),
         ("meta_lstm.py", "forget.squeeze(-1) * theta - enter", "forget.squeeze(-1) * theta + enter"),
         (
             "episodic.py",

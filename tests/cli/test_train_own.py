@@ -164,7 +164,7 @@ def test_few_images_need_no_options(place, capsys, classes, each):
         assert main(["evaluate", "run", "--episodes", "5"]) == 0
 
 
-EPISODIC = ["prototypical", "maml", "memory", "baseline++"]
+EPISODIC = ["prototypical", "maml", "memory", "arc", "baseline++"]
 
 
 @pytest.mark.parametrize("method", EPISODIC)

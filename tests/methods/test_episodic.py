@@ -55,6 +55,11 @@ def test_split_and_cross_entropy():
         ),
         ("memory", {"slots": 5, "tasks": 2}, "slots must be as many as the classes in a memory, 6, got 5"),
         ("memory", {"slots": 2, "tasks": 2, "shared": False}, "as the classes in a memory, 3, got 2"),
+        ("arc", {"glimpses": 0}, "glimpses must be a whole number from 1 to 1,000, got 0"),
+        ("arc", {"window": 65}, "window must be a whole number from 1 to 64, got 65"),
+        ("arc", {"hidden": 0}, "hidden must be a whole number from 1 to 4,096, got 0"),
+        ("arc", {"blocks": 5}, "blocks must be a whole number from 0 to 4, got 5"),
+        ("arc", {"batch_size": 13}, "cannot be 3 classes with as many images each, and 2 at least"),
         (
             "matching",
             {"scale": -1},

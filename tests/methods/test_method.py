@@ -16,8 +16,8 @@ from rankshot.registry import help_of
 from rankshot.training import TrainConfig, train
 
 NAMES = (
-    "map-dlm map-ssvm siamese nearest matching matching-fce prototypical maml meta-lstm memory nca lmnn triplet smooth-ap "
-    "fast-ap supcon baseline++"
+    "map-dlm map-ssvm siamese nearest matching matching-fce prototypical maml meta-lstm memory arc nca lmnn triplet "
+    "smooth-ap fast-ap supcon baseline++"
 )
 
 
@@ -150,6 +150,7 @@ PAPERS = {
     ("meta-lstm", "mini-imagenet-5-shot"): {"batch_size": 100, "shot": 5, "steps": 5, "filters": 32, "updates": 50_000},
     ("memory", "omniglot"): {"batch_classes": 5, "tasks": 16, "margin": 0.1, "batch_size": 480, "shared": True},
     ("memory", "mini-imagenet"): {"batch_classes": 5, "tasks": 16, "margin": 0.1, "batch_size": 480, "shared": False},
+    ("arc", "omniglot"): {"window": 4, "glimpses": 8, "hidden": 256, "batch_size": 64, "learning_rate": 1e-4, "blocks": 2},
     ("triplet", "omniglot"): {"margin": 0.2},
 }
 

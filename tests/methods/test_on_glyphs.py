@@ -17,11 +17,18 @@ OTHERS = {
     "maml": {"learning_rate": 0.01},
     "baseline++": {"learning_rate": 0.01},  # cosines learn slowly
     "meta-lstm": {"batch_size": 40},  # half the queries, and two thirds of the time
+    "arc": {"window": 8, "glimpses": 4},  # which learn sooner than many small glimpses
     "nearest": {"filters": 12},
     "matching": {"filters": 12},
 }
 # As in a training of length, but for fewer steps of those that learn anew for each task.
-BRIEFLY = {"maml": {"tasks": 2}, "memory": {"tasks": 2}, "meta-lstm": {"steps": 3}}
+BRIEFLY = {
+    "maml": {"tasks": 2},
+    "memory": {"tasks": 2},
+    "meta-lstm": {"steps": 3},
+    "arc": {"window": 8, "glimpses": 2, "hidden": 64},
+}
+FAST = {"meta-lstm": 0.03, "arc": 0.003}  # learning rates, where 0.01 is not right
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +50,7 @@ def test_it_learns_what_it_is_shown(name, shown):
     tasks = settings.get("tasks", 1)
     images, labels = torch.from_numpy(shown.images) / 255, torch.from_numpy(np.array(shown.labels))
     sampler = EpisodeSampler(labels, 5, 8 // tasks, tasks=tasks, seed=0)
-    optimiser = torch.optim.Adam([*model.parameters(), *method.parameters()], lr=0.03 if name == "meta-lstm" else 0.01)
+    optimiser = torch.optim.Adam([*model.parameters(), *method.parameters()], lr=FAST.get(name, 0.01))
     task = fewshot.Classification(5, 1, per_class=10)
     (before,) = fewshot.evaluate(model, shown, [task], episodes=30)
     lost = []

@@ -54,7 +54,7 @@ def test_evaluations_are_those_of_one_process(shared):
 
 
 def test_who_cannot():
-    assert {name for name in METHODS if not method_class(name).in_parts} == {"maml", "meta-lstm"}
+    assert {name for name in METHODS if not method_class(name).in_parts} == {"maml", "meta-lstm", "arc"}
 
 
 def test_a_method_with_a_learn_of_its_own_has_to_say_so():

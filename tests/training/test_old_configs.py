@@ -47,7 +47,7 @@ def test_a_run_of_every_method(name):
 
 
 def test_every_method_is_among_them():
-    assert {name.replace("baselinepp", "baseline++") for name in EXPECTED} == set(METHODS)
+    assert {name.replace("baselinepp", "baseline++") for name in EXPECTED} == set(METHODS) - {"arc"}  # which came later
 
 
 def test_settings_that_have_other_names_now():

@@ -2,6 +2,7 @@
 
 import rankshot.losses  # noqa: F401  # registers those that are methods by themselves
 
+from .arc import ARC
 from .baseline_plus import BaselinePlus
 from .episodic import Episodic
 from .maml import MAML
@@ -14,6 +15,7 @@ from .prototypical import Prototypical
 from .with_rule import NetworkWithRule
 
 __all__ = [
+    "ARC",
     "MAML",
     "METHODS",
     "BaselinePlus",

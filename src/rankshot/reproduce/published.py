@@ -64,6 +64,7 @@ TITLES = {
     "maml": "MAML",
     "meta-lstm": "Meta-Learner LSTM",
     "memory": "ConvNet with memory",
+    "arc": "Attentive Recurrent Comparators",
     "nca": "NCA",
     "lmnn": "LMNN",
     "triplet": "triplets, semi-hard",

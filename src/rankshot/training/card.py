@@ -67,7 +67,7 @@ RULES = (
     "embeddings = model(images)  # float (B, {channels}, H, W), from 0 to 1 -> (B, D); model.class_scores tells classes",
 )
 ANSWERS = (
-    "A network that learns a few-shot task anew from its labelled images, also of classes that it has never seen.",
+    "A network that solves a few-shot task from its labelled images, also of classes that it has never seen.",
     "scores = model.answer(support, labels, queries)  # images float (…, {channels}, H, W), labels from 0",
 )
 
