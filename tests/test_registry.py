@@ -35,6 +35,16 @@ def run_cell(registry, source, number, module="__main__"):
     exec(compile(source, f"<cell {number}>", "exec"), {"registry": registry, "__name__": module})
 
 
+def test_what_is_not_listed_is_found_by_its_name(registry):
+    registry.register("shown")(something)
+    registry.register("kept-apart", listed=False)(something)
+    assert list(registry) == ["shown"]
+    assert "kept-apart" in registry
+    assert registry.choose("kept-apart").settings == {"number": 0}
+    with pytest.raises(ValueError, match=r"unknown thing 'else': there is 'shown'\. "):
+        registry["else"]
+
+
 def test_a_cell_of_a_notebook_can_be_run_again(registry):
     run_cell(registry, CELL.format(width=4), 1)
     run_cell(registry, CELL.format(width=8), 2)

@@ -65,6 +65,7 @@ class Part:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     usual: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    listed: bool = True
 
     @property
     def is_ours(self) -> bool:
@@ -116,7 +117,13 @@ class Registry:
         REGISTRIES.append(self)
 
     def register(
-        self, name: str, *, fixed: Mapping[str, Any] | None = None, usual: Mapping[str, Any] | None = None, **about: Any
+        self,
+        name: str,
+        *,
+        fixed: Mapping[str, Any] | None = None,
+        usual: Mapping[str, Any] | None = None,
+        listed: bool = True,
+        **about: Any,
     ) -> Callable[[Anything], Anything]:
         """A decorator: the class or function is known by this name then. A file may be run again.
 
@@ -124,6 +131,7 @@ class Registry:
             name: of the part.
             fixed: arguments that are the same whenever it is made under this name, and no settings.
             usual: defaults of some settings under this name, where they are others than those of its signature.
+            listed: whether it is among those that can be chosen; another one can still be found by its name.
             about: what else this kind of part wants to know.
         """
         file = sys._getframe(1).f_code.co_filename
@@ -135,7 +143,7 @@ class Registry:
                     f"a {self.kind} is a class or a function, and {name!r} is registered as a {type(make).__name__}: "
                     "write a function that calls it"
                 )
-            part = Part(name, make, file, fixed or {}, usual or {}, about)
+            part = Part(name, make, file, fixed or {}, usual or {}, about, listed)
             if not part.is_ours:
                 self._import_home()  # the names in there are taken
             for registry in (self, *self._shown_in):
@@ -176,7 +184,7 @@ class Registry:
 
     def __getitem__(self, name: str) -> Part:
         if name not in self:
-            raise self.unknown(name, self._known())
+            raise self.unknown(name, self)
         return self._known()[name]
 
     def unknown(self, name: str, known: Iterable[str]) -> ValueError:
@@ -191,7 +199,7 @@ class Registry:
 
     def __iter__(self) -> Iterator[str]:
         self._import_home()
-        return iter(self._known())
+        return iter([name for name, part in self._known().items() if part.listed])
 
     def items(self) -> Iterator[tuple[str, Part]]:
         return ((name, self[name]) for name in self)

@@ -14,6 +14,7 @@ from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
 from rankshot.training import train
 from rankshot.training.fitting import config_for
+from rankshot.training.run_folder import read_metrics
 
 PICTURES = Preprocess(1, 28, 28)
 
@@ -121,6 +122,18 @@ def test_whitening_one_image_a_class_moves_the_origin_alone():
     head.fit(torch.rand(4, 3), torch.arange(4))
     assert torch.equal(head.weight, torch.eye(3))
     assert head.offset.any()
+
+
+def test_a_whitened_head_may_be_the_best_as_it_was_fitted(tmp_path, drawn):
+    """What it begins with is measured twice: as the weights come, and fitted. Updates that destroy it change nothing."""
+    config = small(updates=2, validate_every=2, head="whitened", frozen=("all",), root=drawn, validation_ways=(3,))
+    train(config.changed(learning_rate=1e6, init="conv4-omniglot", filters=64), tmp_path / "run")
+    validated = [line for line in read_metrics(tmp_path / "run") if "validation" in line]
+    assert [line["update"] for line in validated] == [0, 0, 2]
+    assert validated[0]["validation"] != validated[1]["validation"]
+    scores = [line["validation"]["retrieval 3-way"]["mean"] for line in validated]
+    head = headed_in(from_pretrained(tmp_path / "run")).head
+    assert head.is_fitted == (scores[1] > scores[0])
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from typing import Annotated, Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from rankshot.fewshot.answerer import normalising_with
 from rankshot.limits import whole
 from rankshot.models.conv4 import Conv4
 from rankshot.models.headed import Headed
@@ -102,6 +101,8 @@ class ComparingNetwork(nn.Module):
         return self.answer_all(support_x[None], support_y, query_x[None])[0]
 
     def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
+        from rankshot.fewshot.answerer import normalising_with  # which wants Pillow, as `import rankshot.methods` does not
+
         episodes, labelled, asked = len(support_x), support_x.shape[1], query_x.shape[1]
         with torch.no_grad(), normalising_with(self, "running"):
             support = self.seen(support_x[:, support_y.argsort(stable=True)].flatten(0, 1))

@@ -24,6 +24,7 @@ from rankshot.vectors import unit_vectors
 @register(
     "map-padded",
     fixed={"reduction": "mean"},
+    listed=False,
     summary="mAP-SSVM or mAP-DLM with the padded lists of the authors' code, for the paper's table alone",
 )
 class PaddedListsLoss(BatchLoss):
@@ -53,12 +54,11 @@ class PaddedListsLoss(BatchLoss):
         return losses.sum() / rankable.sum().clamp(min=1)
 
     def _objective(self, scores: Tensor, relevant: Tensor) -> tuple[Tensor, Tensor]:
-        irrelevant = ~relevant
-        irrelevant[:, -1] = False
+        is_empty = torch.arange(scores.shape[1], device=scores.device) == scores.shape[1] - 1  # the last column
+        irrelevant = ~relevant & ~is_empty
         if not fits(scores, self.rankings, scores.shape[1]):
             return objective_of(scores, relevant, irrelevant, ~(relevant | irrelevant), self.rankings)
-        ids = torch.zeros(scores.shape[1], dtype=torch.long, device=scores.device)
-        ids[-1] = 1  # the last column is empty
+        ids = is_empty.long()
         counts = Counts(relevant.sum(-1), irrelevant.sum(-1))
         queries = torch.ones(len(scores), dtype=torch.long, device=scores.device)
         return objective_rows(scores.clone(), relevant, (queries, ids), counts, scores.shape[1], self.rankings)

@@ -220,7 +220,12 @@ class Loop:
         """What makes an update; how long one takes is measured, and told."""
         setup, config = self.setup, self.config
         first = setup.batch(self.status.update, ahead=False)
+        fits_a_head = setup.head_to_fit is not None
         model, inputs = setup.learning_part(self.callbacks.message)
+        if fits_a_head and setup.validator.tasks:
+            self.callbacks.message("measuring the head as it was fitted, before it learns")
+            self._validate()  # it may stay the best
+            self._save_state()
         eager = Step(
             model,
             setup.method,

@@ -71,6 +71,12 @@ class Setup:
     tensors: dict[str, Tensor]
     resumes: bool
 
+    @property
+    def head_to_fit(self) -> Whitened | None:
+        """One that is fitted to embeddings before it learns, and has not been yet."""
+        head = None if self.frozen is None else self.frozen.head
+        return head if isinstance(head, Whitened) and not head.is_fitted else None
+
     def batch(self, update: int, *, ahead: bool = True) -> Batch:
         """What an update learns from; with `ahead` the images of the next ones are on their way too."""
         if self.prefetcher is None:
@@ -88,9 +94,9 @@ class Setup:
             return self.model, Pictures(self.pixels, augment)
         pixels, seed = self.images.train.pixels(), self.config.run.seed
         once = embedded_once(self.frozen.network, pixels, self.labels, augment, seed, self.method.precision, tell)
-        if isinstance(self.frozen.head, Whitened) and not self.frozen.head.is_fitted:
-            self.frozen.head.fit(once.views, self.labels)
-            copy_from_first_([*self.frozen.head.state_dict().values()])
+        if (head := self.head_to_fit) is not None:
+            head.fit(once.views, self.labels)
+            copy_from_first_([*head.state_dict().values()])
         return self.frozen.head, once
 
     def close(self) -> None:
