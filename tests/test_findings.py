@@ -202,6 +202,7 @@ def _killed(moment, place, act):
     os._exit(0)
 
 
+@pytest.mark.slow
 def test_5_a_pipe_and_a_device_among_the_pictures(tmp_path, rankshot):
     source = class_folders(tmp_path / "photos", classes=2, per_class=2)
     os.mkfifo(source / "c0" / "pipe.png")
@@ -237,6 +238,7 @@ def test_5_a_picture_that_takes_gigabytes(tmp_path):
     assert int(told) < 1024
 
 
+@pytest.mark.slow
 def test_6_no_other_program_is_started(tmp_path):
     """A picture that holds PostScript: Pillow would hand it to Ghostscript."""
     marker = tmp_path / "started"
@@ -306,6 +308,7 @@ def test_8_numbers_that_no_setting_has(tmp_path, capsys, option):
     assert capsys.readouterr().err.startswith("rankshot: ")
 
 
+@pytest.mark.slow
 def test_8_stopped_while_it_imports(rankshot):
     """Ctrl-C a little after it began, as somebody does who sees a mistake in what was typed."""
     for moment in (0.15, 0.3, 0.6, 1.0):

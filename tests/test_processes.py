@@ -26,6 +26,7 @@ def test_what_torchrun_tells(count, restarted, monkeypatch):
     assert is_restart() == may_restart() == restarted
 
 
+@pytest.mark.slow
 def test_nobody_there_is_told(monkeypatch):
     """A process that waits for another one, which does not come."""
     about = {"RANK": 1, "LOCAL_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 1, "GROUP_RANK": 1}

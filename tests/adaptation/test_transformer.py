@@ -312,6 +312,7 @@ class TestMarks:
         transformer = RankingTransformer(random_state=0).fit(X, triples=self.told(y[:seen], 300))
         assert precision(transformer.transform(X[seen:]), y[seen:]) > 1.2 * precision(X[seen:], y[seen:])
 
+    @pytest.mark.slow
     def test_pairs_alone(self):
         X, y = hidden_classes(scale=1.0)
         triples = self.told(y, 600)
@@ -320,6 +321,7 @@ class TestMarks:
         only_alike = RankingTransformer(random_state=0).fit(X, alike=triples[:, :2])
         assert precision(only_alike.transform(X), y) > precision(X, y)
 
+    @pytest.mark.slow
     def test_beside_labels(self):
         X, y = hidden_classes(scale=1.0)
         known = np.where(y < 6, y.astype(object), None)

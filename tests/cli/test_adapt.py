@@ -173,6 +173,7 @@ def test_too_few_to_set_any_aside(tmp_path, capsys):
     assert about["before"] is about["after"] is about["set_aside"] is None
 
 
+@pytest.mark.slow
 def test_vectors_that_are_good_already(tmp_path):
     """What the transformer warns of is a line each; the table says the same."""
     labels = np.repeat(np.arange(8), 4)
@@ -233,6 +234,7 @@ def test_how_many_are_enough(capsys, counts, how, tested):
     assert ("too few" in capsys.readouterr().out) == (parts is None)
 
 
+@pytest.mark.slow
 def test_of_many_rows_a_sample_is_measured(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(adapt, "MOST_TESTED", 20)
     vectors, labels = many_classes()

@@ -167,6 +167,7 @@ def test_a_stream_goes_on_where_it_stands(folder, rankshot):
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_any_name_in_any_locale(folder, rankshot, locale):
     """What is piped has the bytes of the names; what a person sees has nothing that a terminal would obey."""
     name = b"new/\xff caf\xc3\xa9\x1b[31m.png"

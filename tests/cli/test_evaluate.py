@@ -102,6 +102,7 @@ def test_weights_that_come_with_the_package(capsys, tmp_path, monkeypatch, data_
     assert "conv4-omniglut is not a run: there is no config.json in it, and there is" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_all_classes_for_who_has_learned_from_none_of_them(folder, capsys, tmp_path, monkeypatch, data_root):
     monkeypatch.chdir(tmp_path)
     asked = ["--data", "glyphs", "--split", "all", "--episodes", "3"]  # not turned, as Omniglot was: it is other data

@@ -29,6 +29,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_from_marks_and_classes_to_a_gallery_that_ranks_better(folder, capsys):
     assert main(["gallery", "mark", "g", "v0", "--right", "v1", '"v2"', "--wrong", "v50"]) == 0
     assert capsys.readouterr().out == "g: of v0, 2 marked as right and 1 as wrong\n"

@@ -87,6 +87,7 @@ def test_advice_only_where_it_is_due():
     assert "they make no mistake there" in advice_where_nothing_is_better(config, RunStatus(update=9, best=1.0))
 
 
+@pytest.mark.slow
 def test_weights_bring_their_network(place, capsys):
     class_folders(place / "photos", classes=6, per_class=4)
     assert main(["train", "--network", "resnet12", "--widths", "64-128-256-512", "--data", "photos", *FEW,
@@ -99,6 +100,7 @@ def test_weights_bring_their_network(place, capsys):
     assert "Of resnet12: channels of its four blocks" in " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
+@pytest.mark.slow
 def test_a_network_with_weights_of_imagenet_begins_with_them(place, capsys, monkeypatch):
     class_folders(place / "photos", classes=4, per_class=3)
     small = ["--network", "efficientnet-lite0", "--data", "photos", "--size", "32", "--updates", "1", "--device", "cpu"]
@@ -249,6 +251,7 @@ def test_the_weights_that_it_began_with_may_go(place, capsys):
     assert main(["train", "--data", "photos", "--run", "run", "--resume", "--updates", "5"]) == 0
 
 
+@pytest.mark.slow
 def test_before_is_what_it_began_with_whatever_has_become_of_it(place, monkeypatch, capsys):
     class_folders(place / "photos", classes=10)
     assert main(["export", "conv4-cub", "start"]) == 0
@@ -266,6 +269,7 @@ def test_before_is_what_it_began_with_whatever_has_become_of_it(place, monkeypat
     assert main(["evaluate", "../run", "--untrained", "--episodes", "5"]) == 0
 
 
+@pytest.mark.slow
 def test_with_mirror_images_like_its_start(place, capsys):
     """So that before is what the shipped network really does."""
     class_folders(place / "photos", classes=10)

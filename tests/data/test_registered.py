@@ -33,6 +33,7 @@ def made_in(place, value, *, as_console):
 
 
 @pytest.mark.parametrize("as_console", [True, False])
+@pytest.mark.slow
 def test_code_without_a_file(tmp_path, as_console):
     first, pixel = made_in(tmp_path, 7, as_console=as_console)
     assert (first[:5], len(first), pixel) == ("dots-", 13, "7")

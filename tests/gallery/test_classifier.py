@@ -242,6 +242,7 @@ def test_bad_labels():
         FewShotClassifier(Conv4()).fit([X], ["a"])
 
 
+@pytest.mark.slow
 def test_threads_that_ask_while_others_teach():
     """Of finding 3: answers from what was taught at one moment; nothing that two threads teach is lost."""
     random, turns = np.random.default_rng(0), 6

@@ -39,6 +39,7 @@ def one_process(kind):
 
 
 @pytest.mark.parametrize("kind", ["RankingLoss", pytest.param("SmoothAPLoss", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_two_processes_have_the_gradient_of_one(tmp_path, kind):
     expected = one_process(kind)
     assert expected.abs().sum() > 0
@@ -46,6 +47,7 @@ def test_two_processes_have_the_gradient_of_one(tmp_path, kind):
         torch.testing.assert_close(torch.tensor(found, dtype=torch.float64), expected)
 
 
+@pytest.mark.slow
 def test_its_efficient_way_is_refused(tmp_path):
     for message in two_processes(tmp_path, "RankingLoss", "efficient"):
         assert "so give it efficient=False" in message

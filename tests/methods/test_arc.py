@@ -167,6 +167,7 @@ def test_what_it_cannot():
 
 
 @pytest.mark.parametrize("blocks", [0, 1])
+@pytest.mark.slow
 def test_a_run_is_kept_opened_and_resumed(tmp_path, blocks):
     """To the last bit, whether it was stopped on its way or not."""
     few = {

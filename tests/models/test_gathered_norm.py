@@ -27,6 +27,7 @@ def processes(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
+@pytest.mark.slow
 def test_twenty_updates_are_those_of_one_process(processes, dtype, tolerance):
     expected = trained(dtype, rank=0, world=1)
     for found in processes:

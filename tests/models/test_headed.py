@@ -45,6 +45,7 @@ def test_with_its_network_frozen_it_learns_alone(tmp_path, drawn):
     assert {name for name in after if not torch.equal(before[name], after[name])} == {"head.weight"}
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_head_of_another(tmp_path, drawn):
     train(small(updates=2, validate_every=0, head=6, root=drawn), tmp_path / "first")
     config = config_for(init=str(tmp_path / "first"), updates=1, validate_every=0, learning_rate=1e-30, root=str(drawn))
@@ -124,6 +125,7 @@ def test_whitening_one_image_a_class_moves_the_origin_alone():
     assert head.offset.any()
 
 
+@pytest.mark.slow
 def test_a_whitened_head_may_be_the_best_as_it_was_fitted(tmp_path, drawn):
     """What it begins with is measured twice: as the weights come, and fitted. Updates that destroy it change nothing."""
     config = small(updates=2, validate_every=2, head="whitened", frozen=("all",), root=drawn, validation_ways=(3,))

@@ -33,6 +33,7 @@ def shared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", list(CASES))
+@pytest.mark.slow
 def test_updates_are_those_of_one_process(case, shared):
     folder, expected = shared[list(CASES).index(case)], alone(CASES[case])
     found = read_tensors(folder / STATE)

@@ -39,6 +39,7 @@ def test_what_two_layers_keep():
 @pytest.mark.parametrize(
     ("name", "size", "images"), [("efficientnet-lite0", 96, 24), ("conv4", 84, 64), ("resnet12", 84, 8)]
 )
+@pytest.mark.slow
 def test_it_is_about_what_an_update_takes(name, size, images):
     told = images * bytes_an_image(build({"name": name}, preprocess_at(size)), (3, size, size))
     command = [sys.executable, "-c", UPDATE, name, str(size), str(images)]

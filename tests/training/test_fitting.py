@@ -121,6 +121,7 @@ def test_a_preset_says_all_but_what_the_network_is():
     assert (mirrored.network.mirror, mirrored.data.augment) == (True, ("flip",))  # which its mirror images need
 
 
+@pytest.mark.slow
 def test_photographs_begin_with_the_strongest_network_that_is_installed(photos):
     told = []
     config = config_for(data=photos, tell=told.append)

@@ -81,6 +81,7 @@ def test_pictures_lie_here_or_come_along():
     torch.testing.assert_close(Pictures(images, ("flip",))(Batch(indices, noise)), here.flip(-1))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_with_the_same_views(tmp_path, drawn):
     config = frozen(drawn, updates=6, checkpoint_every=3, augment=("flip", "crop"))
     train(config, tmp_path / "whole")
