@@ -35,6 +35,7 @@ def told_table(told):
     return [tuple(map(float, pair)) for pair in re.findall(r", %\s+([0-9.]+)\s+([0-9.]+)\n", told)]
 
 
+@pytest.mark.slow
 def test_the_whole_command(tmp_path, capsys, monkeypatch):
     """A mapped file, and labels elsewhere."""
     folder = tmp_path

@@ -223,6 +223,7 @@ def test_nothing_to_classify(folder, capsys):
     assert "rankshot: there are no images in empty" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_strongest_by_name(folder, monkeypatch):
     monkeypatch.setattr("rankshot.models.strongest.is_installed", lambda name: False)
     classifier = FewShotClassifier("strongest").fit([*(folder / "support").glob("*/*.png")], [0, 0, 0, 1, 1, 2, 2])

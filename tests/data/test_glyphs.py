@@ -54,6 +54,7 @@ def test_bytes_depend_on_the_seed_alone():
         assert (image < 60).mean() > 0.3  # and paper
 
 
+@pytest.mark.slow
 def test_another_process_draws_the_same():
     with CONTEXT.Pool(1) as pool:
         there = pool.apply(glyphs.draw, ("Ψ", 7, 0))

@@ -188,6 +188,7 @@ def test_read_forwards_and_back_by_one(tmp_path):
         assert stream.read(1) == b""
 
 
+@pytest.mark.slow
 def test_a_bomb_takes_little_memory(tmp_path):
     (tmp_path / "t.tar.xz").write_bytes(lzma.compress(tar_of(("a.png", bytes(2**28 + 1)), ("b.png", b"2")), preset=0))
     code = (

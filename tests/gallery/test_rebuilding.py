@@ -157,6 +157,7 @@ def test_by_faiss(photos):
     matches(content("faiss:g"), expected())
 
 
+@pytest.mark.slow
 def test_milvus_needs_a_new_place(photos):
     pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
     with Gallery.open("g") as gallery:

@@ -43,6 +43,7 @@ def test_each_is_run_once(jobs, tmp_path, capfd):
     assert made == {path: path.stat().st_mtime_ns for path in (tmp_path / "results").rglob("*.json")}
 
 
+@pytest.mark.slow
 def test_processes_share_the_cores():
     """Each with threads for all cores, they would wait for one another, and a GPU for them."""
     done = python(

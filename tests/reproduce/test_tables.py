@@ -117,6 +117,7 @@ def test_what_is_no_record(tmp_path):
         all_tables(tmp_path)
 
 
+@pytest.mark.slow
 def test_figures(results, tmp_path):
     from PIL import Image
 

@@ -275,6 +275,7 @@ def test_it_ends_when_nothing_gets_better(tmp_path):
     assert train(config.changed(patience=5), tmp_path / "run", resume=True).update == 24
 
 
+@pytest.mark.slow
 def test_it_ends_in_time(tmp_path):
     began = time.perf_counter()
     config = small(updates=10**6, validate_every=10**6, minutes=0.02)
