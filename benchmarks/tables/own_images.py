@@ -124,7 +124,8 @@ def ready() -> str:
         for name, r in evaluations.items()
     ]
     episodes = [r["episodes"] for r in evaluations.values()]
-    many = f"{min(episodes)} to {max(episodes):,} episodes a task, batch norm by running averages"
+    numbers = " to ".join(f"{number:,}" for number in sorted({min(episodes), max(episodes)}))
+    many = f"{numbers} episodes a task, batch norm by running averages"
     by_mean = ", ".join(f"`{name}`" for name, r in evaluations.items() if r.get("rule") == "prototype")
     note = f"On its test classes, in %: {many}. Classified by the AP rule, {by_mean} by the class mean."
     return f"{table(['', *tasks], rows)}\n\n{note}"

@@ -33,11 +33,12 @@ COLUMNS = ("image", "label", "probability", "nearness", "example")
 class Options:
     """Tell the class of images from a few examples of each, with nothing to train.
 
-    Prints a line for every image: its class, how probable it is among these classes, how near it is to the nearest one
-    (its cosine with the mean of that class; less where it is like other classes that the network was trained on), and
-    the example of its class that it is most like; in the order of the images, and of their names within folders. Where
-    most of the images lie in folders named as the classes, it tells at the end, on standard error, how often it was
-    right. What cannot be read is told, and the rest goes on; the exit code is 1 then.
+    Prints a line for every image: its class, how probable it is among these classes (nothing, where it is none of them),
+    how near it is to the nearest one (its cosine with the mean of that class; less where it is like other classes that the
+    network was trained on), and the example of its class that it is most like; in the order of the images, and of their
+    names within folders. Where most of the images lie in folders named as the classes, it tells at the end, on standard
+    error, how often it was right; a folder of the name of --unknown counts too. What cannot be read is told, and the rest
+    goes on; the exit code is 1 then.
     """
 
     images: Annotated[tuple[Path, ...], tyro.conf.Positional, NO_DEFAULT]

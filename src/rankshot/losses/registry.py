@@ -13,6 +13,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 # What is best for the losses that optimise average precision (docs/experiments.md).
 RECIPE: dict[str, Any] = {"learning_rate": 0.003, "schedule": "cosine"}
-ABOUT = {"learning_rate": float, "run_settings": dict, "presets": dict}  # see `methods.Method`
+ABOUT = {"learning_rate": float, "run_settings": dict, "fine_tuning": dict, "presets": dict}  # see `methods.Method`
 LOSSES = Registry("loss", home="rankshot.methods", about=ABOUT)
 register = LOSSES.register

@@ -59,6 +59,7 @@ class Method(nn.Module):
 
     learning_rate  where a run does not say
     run_settings   settings of a run, where the method's defaults are others than the usual ones
+    fine_tuning    settings that are better where a whole network with weights from elsewhere is fine-tuned
     presets        name of a data set -> the settings of the method's paper there
 
     mixed          whether its network may compute in bfloat16
@@ -206,6 +207,12 @@ def method_class(name: str) -> type[Method]:
 
 def learning_rate_of(name: str) -> float:
     return float(METHODS[name].about.get("learning_rate", LEARNING_RATE))
+
+
+def fine_tuning_of(name: str) -> Mapping[str, Any]:
+    """What it does better with where a whole network is fine-tuned; nothing of a method that was given as an object."""
+    settings: Mapping[str, Any] = METHODS[name].about.get("fine_tuning", {}) if name in METHODS else {}
+    return settings
 
 
 def presets_of(name: str) -> Mapping[str, Mapping[str, Any]]:

@@ -11,6 +11,7 @@ from rankshot.models.folder_files import EVALUATION
 from rankshot.models.shipped import FOLDER
 from rankshot.schema import read_json
 
+from .figures import learning_curves
 from .published import COLUMNS, NAMES, PUBLISHED, TITLES
 from .systems import row
 from .tables import markdown, norm_of, records
@@ -18,24 +19,22 @@ from .tables import markdown, norm_of, records
 Curve = Sequence[dict[str, Any]]
 AT_REST = 5  # the last validations of a run, of which the mean is what it came to
 IN_A_ROW = 3  # validations that are averaged, to tell when a level is reached
-LEARNERS = ("siamese", "map-dlm", "map-ssvm", "smooth-ap")
+SIAMESE = NAMES["siamese"]
 
 
 def learning_speed(results: Path, name: str) -> str:
     """After how many updates each method reaches what the siamese network comes to, with the paper's recipe."""
-    curves = {}
-    for method in LEARNERS:
-        if runs := records(results, f"{name}/curves/{method}") or records(results, f"{name}/paper/{method}/0"):
-            curves[method] = runs[0]["curve"]
-    if "siamese" not in curves:
+    curves, tasks, *_ = learning_curves(results, name)
+    siamese = curves.get(SIAMESE)
+    if not siamese:
         return "Not measured yet."
-    ways = (5, 16) if name == "mini-imagenet" else (5, 20)
+    curves = {SIAMESE: siamese, **curves}  # which comes first
     rows = []
-    for task in (f"{kind} {way}-way" for kind in ("1-shot", "retrieval") for way in ways):
-        level = mean(point[task]["mean"] for point in curves["siamese"][-AT_REST:])
+    for task in tasks:
+        level = mean(point[task]["mean"] for point in siamese[-AT_REST:])
         reached = (reached_at(curve, task, level) for curve in curves.values())
         rows.append([task, f"{100 * level:.1f}", *("never" if at is None else f"{at:,}" for at in reached)])
-    return markdown([NAMES[name], "level", *(NAMES[method] for method in curves)], rows)
+    return markdown([NAMES[name], "level", *curves], rows)
 
 
 def reached_at(curve: Curve, task: str, level: float) -> int | None:

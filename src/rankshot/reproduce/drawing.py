@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .figures import save
+from .saving_figures import save
 from .worked_example import EPSILON, QUERY, Ranking, WorkedExample
 
 WIDTH, HEIGHT = 900, 704  # the units of everything below: pixels, when it is shown this wide

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-from rankshot.files import check_no_link, write_whole
-
 from .heat_map import draw_objectives
 from .plan import ALPHAS, BATCH_SIZES, METHODS, batch_run
 from .published import NAMES
+from .saving_figures import save
 from .tables import Record, records
 
 Lines = Mapping[str, Sequence[Record]]  # a line's name -> its points; none where there is no run yet
@@ -147,7 +145,7 @@ def draw(chart: Chart, path: Path) -> Path:
     panel.legend(fontsize=7.5, frameon=False, loc="lower right")
     if chart.note:
         figure.supxlabel(chart.note, fontsize=7.5)
-    return save(figure, path, dpi=160)
+    return save(figure, path)
 
 
 def _look_at_the_end(panel: Any, curves: Sequence[Sequence[float]]) -> None:
@@ -156,13 +154,3 @@ def _look_at_the_end(panel: Any, curves: Sequence[Sequence[float]]) -> None:
     top = max(value for curve in curves for value in curve)
     margin = 0.5 * (top - lowest) or 1.0
     panel.set_ylim(lowest - margin, top + 0.2 * margin)
-
-
-def save(figure: Any, path: Path, *, dpi: int) -> Path:
-    """The same bytes for the same figure: matplotlib's version is left out."""
-    content = io.BytesIO()
-    figure.savefig(content, dpi=dpi, metadata={"Software": None})
-    check_no_link(path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content.getvalue())
-    return path

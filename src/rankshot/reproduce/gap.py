@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import padded_lists  # noqa: F401  # registers map-padded, which the records of these runs name
+from rankshot.training import TrainConfig
+
 from .job import Questions, Run
 from .plan import BENCHMARKS
 
@@ -52,7 +53,7 @@ def gap() -> list[Run]:
     ]
 
 
-def config_of(changes: dict[str, Any], seed: int) -> Any:
+def config_of(changes: dict[str, Any], seed: int) -> TrainConfig:
     """The paper's recipe with some of the authors' settings."""
     method = changes.get("method", "map-ssvm")
     benchmark = BENCHMARKS[DATA]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
-from rankshot.files import check_no_link, write_whole
-
+from .saving_figures import save
 from .studies import METRICS, OBJECTIVES
 from .study_tables import objectives_measured
 
@@ -17,11 +15,7 @@ NAME = "objectives.png"
 def draw_objectives(results: Path, folder: Path) -> list[Path]:
     """What was written: nothing, where there is no json yet."""
     figures = objectives_measured(results)
-    if not figures:
-        return []
-    check_no_link(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    return [draw(figures, folder / NAME)]
+    return [draw(figures, folder / NAME)] if figures else []
 
 
 def draw(figures: dict[str, list[float]], path: Path) -> Path:
@@ -43,10 +37,7 @@ def draw(figures: dict[str, list[float]], path: Path) -> Path:
     panel.set_ylabel("objective", fontsize=8)
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
-    content = io.BytesIO()
-    figure.savefig(content, dpi=160, metadata={"Software": None})
-    write_whole(path, content.getvalue())
-    return path
+    return save(figure, path)
 
 
 def scaled(column: tuple[float, ...]) -> list[float]:

@@ -35,6 +35,7 @@ from rankshot.training.run_folder import MADE, read_metrics, status_of
 from rankshot.training.validation import validation_tasks
 from rankshot.version import __version__
 
+from . import padded_lists  # noqa: F401  # registers map-padded, which some runs and their records name
 from .records import write_record
 from .retrieval_metrics import by_each_metric
 

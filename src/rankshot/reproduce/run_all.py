@@ -19,7 +19,6 @@ from rankshot.limits import real, whole
 from rankshot.terminal import say
 from rankshot.training.stopping import Interrupted
 
-from . import padded_lists  # noqa: F401  # registers map-padded, here and in every process that is started
 from .job import Run, perform, result_of
 
 MOST_JOBS, MOST_SECONDS = 256, 1e9

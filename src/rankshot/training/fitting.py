@@ -19,6 +19,7 @@ from rankshot.data.loading import is_name, own_source
 from rankshot.data.store import NoClasses
 from rankshot.gathering import world_size
 from rankshot.methods import LossMethod, method_class, settings_for
+from rankshot.methods.method import fine_tuning_of
 from rankshot.models.folder_files import CONFIG
 from rankshot.models.imagenet import SOURCES, is_installed
 from rankshot.models.network import NETWORKS, embedder_in, preprocess_of
@@ -50,8 +51,6 @@ FINE_TUNING: dict[str, Any] = {
     "validate_every": 20,
 }
 HEAD_ALONE: dict[str, Any] = {"learning_rate": 0.0003, "updates": 300, "validate_every": 30}
-# What a loss does better with where a whole network is fine-tuned: the coarse objective as heavy as the fine one.
-OF_THE_METHOD: dict[str, dict[str, Any]] = {"map-dlm": {"coarse_weight": 1.0}}
 RATES_OF_HEADS = {"scale": 0.003}  # alone, on any network
 TOLD_BY_A_RUN = {"data", "method"}  # in config.json
 Tell = Callable[[str], None]
@@ -182,7 +181,7 @@ def recipe_of(init: str, method: str = METHOD, *, head_alone: bool = False) -> d
     folder = folder_with_network(init)
     mirror = bool(embedder_in(described_in(folder)).get("mirror"))
     if not read_json(folder / CONFIG).keys() >= TOLD_BY_A_RUN:
-        more = HEAD_ALONE if head_alone else OF_THE_METHOD.get(method, {})
+        more = HEAD_ALONE if head_alone else fine_tuning_of(method)
         return {**FINE_TUNING, **more, "mirror": mirror}
     made_by = TrainConfig.from_json(folder / CONFIG)
     augment, frozen = made_by.data.augment, made_by.network.frozen

@@ -44,7 +44,8 @@ def look(content: bytes, draft: tuple[int, int] | None = None) -> Header:
         if content[4:8] == b"ftyp" and content[8:12] in NO_READER:
             raise Undecodable("HEIC and AVIF cannot be read here: save it as JPEG or PNG")
         raise Undecodable("no image, or of an unknown kind")
-    at_less = header.pixels < header.width * header.height
-    if header.width * header.height > (MOST_AT_LESS if at_less else MOST_PIXELS) or header.pixels > MOST_PIXELS:
-        raise Undecodable(f"{header.width}x{header.height} pixels are more than {MOST_PIXELS}: a decompression bomb?")
+    size = header.width * header.height
+    most = MOST_AT_LESS if header.pixels < size else MOST_PIXELS
+    if size > most or header.pixels > MOST_PIXELS:
+        raise Undecodable(f"{header.width}x{header.height} pixels are more than {most}: a decompression bomb?")
     return header
