@@ -14,9 +14,10 @@ from rankshot.models import Conv4
 HERE = Path(__file__).parent
 
 
-def test_agrees_with_plain_layers_interpreted():
+@pytest.mark.parametrize("script", ["fused_against_plain.py", "first_block_against_plain.py"])
+def test_agrees_with_plain_layers_interpreted(script):
     pytest.importorskip("triton")
-    script = [sys.executable, str(HERE / "fused_against_plain.py")]
+    script = [sys.executable, str(HERE / script)]
     done = subprocess.run(script, env=os.environ | {"TRITON_INTERPRET": "1"}, capture_output=True, text=True, check=False)
     assert done.stdout == "agrees\n", done.stderr
 
@@ -34,6 +35,29 @@ def test_agrees_with_plain_layers(shape, dtype, tolerance):
     compare(shape, "cuda", dtype, tolerance)
     nan_stays("cuda")
     twice_is_refused("cuda")
+
+
+@needs_cuda
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(3, 1, 7, 9, 5), (128, 3, 84, 84, 64), (128, 1, 28, 28, 64), (4, 3, 32, 31, 128)])
+def test_the_first_block_agrees_with_plain_layers(shape):
+    from models.first_block_against_plain import compare, nan_stays, twice_is_refused
+
+    compare(shape, "cuda", torch.bfloat16, 1e-2)
+    compare(shape, "cuda", torch.float32, 1e-3)
+    nan_stays("cuda")
+    twice_is_refused("cuda")
+
+
+def test_what_the_first_block_is_for():
+    first = pytest.importorskip("rankshot.models.fused_first_block")
+    images, convolution = torch.rand(2, 3, 16, 16), nn.Conv2d(3, 64, 3)
+    assert not first.is_first(images, convolution)  # in float32 there are better ways
+    with torch.autocast("cpu", torch.bfloat16):
+        assert first.is_first(images, convolution)
+        assert not first.is_first(images.clone().requires_grad_(), convolution)
+        assert not first.is_first(torch.rand(2, 64, 16, 16), nn.Conv2d(64, 64, 3))
+        assert not first.is_first(images, nn.Conv2d(3, 256, 3))
 
 
 def test_what_it_is_for():

@@ -73,7 +73,10 @@ class Block(nn.Sequential):
         norm = self[1]
         if type(norm) is nn.BatchNorm2d and values.dtype != torch.float64 and kernels_work(values.device):
             from .fused import fits, norm_pool_relu
+            from .fused_first_block import first_block, is_first
 
+            if fits(norm) and is_first(values, self[0]):
+                return first_block(values, self[0], norm)
             if fits(norm):
                 return norm_pool_relu(self[0](values), norm)
         for part in self:

@@ -18,7 +18,7 @@ from rankshot.kernels import on
 
 WINDOWS, ROWS = 32, 64  # of a tile, beside its channels
 MOST_CHANNELS = 256
-PROGRAMS = 1024  # that share a sum over all rows
+PROGRAMS = 512  # that share a sum over all rows
 
 
 def fits(norm: nn.BatchNorm2d) -> bool:
