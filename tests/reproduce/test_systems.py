@@ -7,14 +7,14 @@ import pytest
 from rankshot.methods import METHODS, Context, make_method
 from rankshot.reproduce.plan import METHODS as IN_THE_PAPER
 from rankshot.reproduce.published import COLUMNS, PUBLISHED, TITLES
-from rankshot.reproduce.systems import DATA, label_for, systems, systems_table
+from rankshot.reproduce.systems import ASKED, label_for, systems, systems_table
 
 
 def made(config):
     return make_method(config.method, Context(64, 100, config.batch.classes, config.batch.size))
 
 
-@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("name", ASKED)
 def test_every_run_can_be_made(name):
     runs = systems(name)
     assert len({run.name for run in runs}) == len(runs)
@@ -26,7 +26,7 @@ def test_every_run_can_be_made(name):
 
 
 def test_each_paper_s_settings():
-    omniglot, photographs = ({run.name.split("/")[2]: run.config for run in systems(name)} for name in DATA)
+    omniglot, photographs = ({run.name.split("/")[2]: run.config for run in systems(name)} for name in ASKED)
     assert (omniglot["prototypical"].batch.classes, omniglot["prototypical"].optimiser.decay) == (60, 0.5)
     assert (omniglot["maml-20-way"].batch.classes, omniglot["maml"].batch.classes) == (20, 5)
     filters = [photographs[name].network.architecture.settings["filters"] for name in ("maml", "maml-5-shot")]
@@ -55,7 +55,7 @@ def test_each_paper_s_settings():
     ],
 )
 def test_episodes_of_training(label, way, shot, queries, tasks):
-    (run,) = (run for name in DATA for run in systems(name) if run.name == f"{label}/0")
+    (run,) = (run for name in ASKED for run in systems(name) if run.name == f"{label}/0")
     method = made(run.config)
     assert (method.way, method.shot, method.per_class - method.shot, method.tasks) == (way, shot, queries, tasks)
 

@@ -70,15 +70,16 @@ class Block(nn.Sequential):
         super().__init__(convolution, nn.BatchNorm2d(outputs), nn.MaxPool2d(2), nn.ReLU(inplace=True))
 
     def forward(self, values: Tensor) -> Tensor:
-        norm = self[1]
-        if type(norm) is nn.BatchNorm2d and values.dtype != torch.float64 and kernels_work(values.device):
+        convolution, norm = self[0], self[1]
+        kernels = values.dtype != torch.float64 and kernels_work(values.device)
+        if kernels and isinstance(convolution, nn.Conv2d) and type(norm) is nn.BatchNorm2d:
             from .fused import fits, norm_pool_relu
             from .fused_first_block import first_block, is_first
 
-            if fits(norm) and is_first(values, self[0]):
-                return first_block(values, self[0], norm)
+            if fits(norm) and is_first(values, convolution):
+                return first_block(values, convolution, norm)
             if fits(norm):
-                return norm_pool_relu(self[0](values), norm)
+                return norm_pool_relu(convolution(values), norm)
         for part in self:
             values = part(values)
         return values

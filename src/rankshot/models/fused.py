@@ -188,7 +188,7 @@ def _normal(values, pixel, in_range, channel, channels, real, mean, rstd):
 
 
 @triton.jit
-def _larger(a, b):
+def larger(a, b):
     """As torch has it: what is not a number stays so."""
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
@@ -205,18 +205,18 @@ def _pool(
     in_range = window < windows
     _, _, pixel = _corner(window, height, width, width // 2, height // 2)
     best = _normal(values, pixel, in_range, channel, channels, real, m, r) * w[None, :]
-    best = _larger(best, _normal(values, pixel + 1, in_range, channel, channels, real, m, r) * w[None, :])
-    best = _larger(best, _normal(values, pixel + width, in_range, channel, channels, real, m, r) * w[None, :])
-    best = _larger(best, _normal(values, pixel + width + 1, in_range, channel, channels, real, m, r) * w[None, :])
-    best = _larger(best + b[None, :], 0.0)
+    best = larger(best, _normal(values, pixel + 1, in_range, channel, channels, real, m, r) * w[None, :])
+    best = larger(best, _normal(values, pixel + width, in_range, channel, channels, real, m, r) * w[None, :])
+    best = larger(best, _normal(values, pixel + width + 1, in_range, channel, channels, real, m, r) * w[None, :])
+    best = larger(best + b[None, :], 0.0)
     offset = window[:, None].to(tl.int64) * channels + channel[None, :]
     tl.store(out + offset, best.to(out.dtype.element_ty), mask=in_range[:, None] & real[None, :])
 
 
 @triton.jit
-def _which(a, b, c, d):
+def which_is_largest(a, b, c, d):
     """Which of four is the largest, of equals the first, and how large."""
-    best = _larger(_larger(a, b), _larger(c, d))
+    best = larger(larger(a, b), larger(c, d))
     return tl.where(a == best, 0, tl.where(b == best, 1, tl.where(c == best, 2, 3))), best
 
 
@@ -252,7 +252,7 @@ def _gradient_sums(
         x1 = _normal(values, pixel + 1, in_range, channel, channels, real, m, r)
         x2 = _normal(values, pixel + width, in_range, channel, channels, real, m, r)
         x3 = _normal(values, pixel + width + 1, in_range, channel, channels, real, m, r)
-        which, best = _which(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
+        which, best = which_is_largest(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
         mask = in_range[:, None] & real[None, :]
         g = tl.load(grad + window[:, None].to(tl.int64) * channels + channel[None, :], mask=mask, other=0.0).to(tl.float32)
         g = tl.where(best + b[None, :] > 0, g, 0.0)
@@ -299,7 +299,7 @@ def _gradient(
     x1 = _normal(values, pixel + 1, right, channel, channels, real, m, r)
     x2 = _normal(values, pixel + width, below, channel, channels, real, m, r)
     x3 = _normal(values, pixel + width + 1, both, channel, channels, real, m, r)
-    which, best = _which(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
+    which, best = which_is_largest(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
     image = (window // (((width + 1) // 2) * ((height + 1) // 2))).to(tl.int64)
     pooled = (image * (height // 2) + row // 2) * (width // 2) + column // 2
     mask = both[:, None] & real[None, :]  # an incomplete window was not pooled

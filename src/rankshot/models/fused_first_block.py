@@ -1,10 +1,10 @@
 """The first block of Conv4 as one operation on a GPU, in training: convolution, batch norm, 2x2 max-pool and ReLU.
 
-The first convolution has the largest output of the network and hardly any work: 9 values a channel of the image. So its output
-is never written. Each kernel computes it anew from the image, which is smaller by far.
+The first convolution has the largest output of the network and hardly any work: 9 values a channel of the image. So its
+output is never written. Each kernel computes it anew from the image, which is smaller by far.
 
-What batch norm needs of all outputs follows from the moments of the patches p that the filters see. With n patches, their sum
-s and the sum M of their products p p', a filter w has the mean w's / n and the mean square w'M w / n. The same moments
+What batch norm needs of all outputs follows from the moments of the patches p that the filters see. With n patches, their
+sum s and the sum M of their products p p', a filter w has the mean w's / n and the mean square w'M w / n. The same moments
 give the gradient by the filters, where g is the gradient that came through pooling and ReLU, and x the normalised output:
 
     sum of (g - mean(g) - x mean(g x)) p  =  sum of g p  -  mean(g) s  -  mean(g x) (M w - mean s) / deviation
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from rankshot.kernels import on
 
-from .fused import _larger, _which
+from .fused import larger, which_is_largest
 
 PATCHES, WINDOWS = 128, 64  # of a tile
 PROGRAMS = 528  # that share a sum over all pixels
@@ -112,12 +112,14 @@ class _FirstBlock(torch.autograd.Function):
 
 
 def _block(filters: Tensor) -> int:
-    return max(16, triton.next_power_of_2(len(filters)))
+    return max(16, int(triton.next_power_of_2(len(filters))))
 
 
 def _follow(norm: nn.BatchNorm2d, mean: Tensor, variance: Tensor) -> None:
     """Running averages, one batch further."""
-    assert norm.running_mean is not None and norm.running_var is not None and norm.num_batches_tracked is not None
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
     assert norm.momentum is not None
     norm.running_mean.lerp_(mean.to(norm.running_mean.dtype), norm.momentum)
     norm.running_var.lerp_(variance.to(norm.running_var.dtype), norm.momentum)
@@ -197,8 +199,8 @@ def _pooled(
     best = tl.full((WINDOWS, BLOCK), float("-inf"), dtype=tl.float32)
     for corner in tl.static_range(4):
         patch = _patch(images, image, row + corner // 2, column + corner % 2, exists, height, width, channels, VALUES)
-        best = _larger(best, _filtered(patch, f, m, r) * w[None, :])
-    best = _larger(best + b[None, :], 0.0)
+        best = larger(best, _filtered(patch, f, m, r) * w[None, :])
+    best = larger(best + b[None, :], 0.0)
     offset = window[:, None] * outputs + channel[None, :]
     tl.store(out + offset, best.to(out.dtype.element_ty), mask=exists[:, None] & real[None, :])
 
@@ -243,7 +245,7 @@ def _gradient_sums(
         p3 = _patch(images, image, row + 1, column + 1, exists, height, width, channels, VALUES)
         x0, x1 = _filtered(p0, f, m, r), _filtered(p1, f, m, r)
         x2, x3 = _filtered(p2, f, m, r), _filtered(p3, f, m, r)
-        which, best = _which(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
+        which, best = which_is_largest(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
         mask = exists[:, None] & real[None, :]
         g = tl.load(grad + window[:, None] * outputs + channel[None, :], mask=mask, other=0.0).to(tl.float32)
         g = tl.where(best + b[None, :] > 0, g, 0.0)

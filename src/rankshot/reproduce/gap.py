@@ -11,11 +11,10 @@ from typing import Any
 
 from rankshot.training import TrainConfig
 
-from .job import Questions, Run
-from .plan import BENCHMARKS
+from .job import Run
+from .plan import BENCHMARKS, QUESTIONS
 
 DATA = "mini-imagenet"
-QUESTIONS = Questions(episodes=10_000, seed=100, batch_episodes=500)
 OURS: dict[str, Any] = {  # conv4-tensorflow with these is conv4
     "network": "conv4-tensorflow",
     "norm_scale": True,

@@ -24,6 +24,8 @@ RECIPES = ("paper", "best")
 SEEDS = (0, 1, 2)
 ALPHAS = (1.0, 3.0, 10.0, 30.0)
 BATCH_SIZES = (16, 32, 64, 128)
+# Other episodes than those that validation draws. By batch statistics every one is embedded anew, which takes long.
+QUESTIONS = Questions(episodes=10_000, seed=100, batch_episodes=500)
 CURVE: dict[str, Any] = {"split": "train", "validate_every": 500}
 
 Settings = dict[str, dict[str, Any]]
@@ -86,7 +88,7 @@ SHARED = TrainConfig.of(batch_size=128, log_every=200, checkpoint_every=2000)
 BENCHMARKS = {
     "omniglot": Benchmark(
         SHARED.changed(data="omniglot", rotations=True, batch_classes=16, updates=18_000),
-        Questions(episodes=1000),
+        QUESTIONS,
         paper={
             method: {"split": "trainval", "validate_every": 0, **(PAPER if method.startswith("map-") else {})}
             for method in METHODS
@@ -104,7 +106,7 @@ BENCHMARKS = {
             validation_ways=(5, 16),
             validation_shots=(1, 5),
         ),
-        Questions(episodes=600),
+        QUESTIONS,
         paper=PHOTOGRAPHS,
         best={
             method: {"schedule": "cosine", "updates": 22_000, "augment": ("flip",), "mirror": True, **chosen}
@@ -113,7 +115,7 @@ BENCHMARKS = {
     ),
     "cub": Benchmark(
         SHARED.changed(data="cub", batch_classes=8, validate_every=500),
-        Questions(episodes=1000),
+        QUESTIONS,
         paper=PHOTOGRAPHS,
         best={
             method: {

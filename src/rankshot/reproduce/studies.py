@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .gap import DATA, QUESTIONS, gap
+from .gap import DATA, gap
 from .job import Run
-from .plan import BENCHMARKS
+from .plan import BENCHMARKS, QUESTIONS
 
 Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
 

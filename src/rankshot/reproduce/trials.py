@@ -53,7 +53,7 @@ FULL_LENGTH = [
     *grid("smooth-ap", temperature=[0.01, 0.02], augment=[FLIP], mirror=[True]),
 ]
 # From the best of each, one thing at a time: rates, augmentation, weight decay, longer runs, larger batches, a learned
-# offset and factor of every dimension (head), and the objective's own settings.
+# offset and factor of every dimension (head).
 SHARED: list[Trial] = [
     {"updates": 44_000},
     {"learning_rate": 0.002, "augment": CROP, "updates": 44_000},
@@ -63,19 +63,17 @@ SHARED: list[Trial] = [
     {"augment": CROP},
     {"optimiser": "adamw", "weight_decay": 0.1},
     {"average": 0.999, "learning_rate": 0.002},
-    {"batch_size": 256},
-    {"augment": ALL, "updates": 44_000},
     # What helped, together: crops for longer, and weight decay.
     {"optimiser": "adamw", "weight_decay": 0.1, "learning_rate": 0.002, "augment": CROP, "updates": 44_000},
     {"optimiser": "adamw", "weight_decay": 0.3, "learning_rate": 0.002, "augment": CROP, "updates": 44_000},
-    {"optimiser": "adamw", "weight_decay": 0.1, "learning_rate": 0.002, "augment": ALL, "updates": 66_000},
 ]
 ONE_AT_A_TIME: list[Trial] = [
-    {**dlm(epsilon=0.003, augment=FLIP, coarse_weight=1.0, mirror=True), **changes}
-    for changes in (*SHARED, {"smoothing": 0.02}, {"coarse_weight": 3.0})
-] + [
-    {"method": "smooth-ap", "temperature": 0.01, "augment": FLIP, "schedule": "step", "mirror": True, **changes}
-    for changes in (*SHARED, {"temperature": 0.007}, {"temperature": 0.015})
+    {**start, **changes}
+    for start in (
+        dlm(epsilon=0.003, augment=FLIP, coarse_weight=1.0, mirror=True),
+        {"method": "smooth-ap", "temperature": 0.01, "augment": FLIP, "schedule": "step", "mirror": True},
+    )
+    for changes in SHARED
 ]
 SMOOTH = {"epsilon": 0.0006, "smoothing": 0.01}
 TRIALS: dict[str, list[Trial]] = {
