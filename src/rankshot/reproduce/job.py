@@ -70,7 +70,7 @@ class Questions:
         return self.batch_episodes or self.episodes if norm == "batch" else self.episodes
 
 
-VALIDATION = Questions(episodes=3000, seed=1000, batch_episodes=300)  # others than those that chose the network to keep
+VALIDATION = Questions(episodes=3000, seed=1000, batch_episodes=100)  # others than those that chose the network to keep
 
 
 @dataclass(frozen=True)

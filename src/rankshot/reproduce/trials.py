@@ -65,7 +65,6 @@ SHARED: list[Trial] = [
     {"average": 0.999, "learning_rate": 0.002},
     # What helped, together: crops for longer, and weight decay.
     {"optimiser": "adamw", "weight_decay": 0.1, "learning_rate": 0.002, "augment": CROP, "updates": 44_000},
-    {"optimiser": "adamw", "weight_decay": 0.3, "learning_rate": 0.002, "augment": CROP, "updates": 44_000},
 ]
 ONE_AT_A_TIME: list[Trial] = [
     {**start, **changes}
