@@ -39,12 +39,18 @@ WITH_EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_docstring_examples(path):
+def test_docstring_examples(path, tmp_path, monkeypatch):
+    """Each docstring in an empty folder of its own, since some write files."""
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
-    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
-    assert result.attempted > 0, "its examples are in no docstring that doctest finds"
-    assert result.failed == 0
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for number, test in enumerate(doctest.DocTestFinder(exclude_empty=True).find(module)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        runner.run(test)
+    assert runner.tries > 0, "its examples are in no docstring that doctest finds"
+    assert runner.failures == 0
 
 
 def test_links_between_pages_lead_somewhere():

@@ -1,4 +1,17 @@
-"""Few-shot learning by ranking: losses that optimise average precision and its like, exactly."""
+"""Few-shot learning by ranking: losses that optimise average precision and its like, exactly.
+
+- `losses`: what a training loop calls, loss(embeddings, labels) -> scalar; `RankingLoss` first of all.
+- `ranking`: metrics and rankings of scores (Q, G) and relevance (Q, G).
+- `models`: embedding networks, shipped weights, `from_pretrained` and `save_pretrained`.
+- `data`: data sets by name or folder, and batches of them.
+- `fewshot`: tasks, episodes, and evaluation with confidence intervals.
+- `methods`: few-shot systems to train by, besides the losses.
+- `training`: `train`, its config, and callbacks.
+- `adaptation`: `RankingTransformer`, for embeddings that are there already.
+- `gallery`: `FewShotClassifier`, `Gallery` and `Embedder`, for people's own images.
+
+`help()` of every name in there has an example that runs.
+"""
 
 from .version import __version__
 

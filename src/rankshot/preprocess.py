@@ -17,19 +17,32 @@ Spread = Annotated[float, Between(1e-6, 1e6)]
 
 @dataclass(frozen=True)
 class Preprocess:
-    """What a network wants of a picture.
+    """How a picture becomes what a network sees: size, channels, and how values are normalised.
 
-    channels       1 for grey, 3 for colour
-    height, width  in pixels
-    fit            how a picture of another form gets to that size: "stretch" both sides, "crop" the middle of it, or "pad"
-                   what is missing with its background
-    interpolation  how pixels between pixels are found
-    mean           of each channel, where pixels are from 0 to 1: taken off by the network itself. Empty: 0
-    deviation      of each channel: what the network divides by then. Empty: 1
-    invert         whether dark ink becomes bright
+    Args:
+        channels: 1 for grey, 3 for colour.
+        height: in pixels.
+        width: in pixels.
+        fit: how a picture of another form gets to that size: "stretch" both sides, "crop" the middle of it, or "pad" what
+            is missing with its background.
+        interpolation: how pixels between pixels are found: "bicubic", "bilinear", "lanczos", "box" or "nearest".
+        mean: of each channel, where pixels are from 0 to 1. The network itself subtracts it. Empty: 0.
+        deviation: of each channel, by which the network divides then. Empty: 1.
+        invert: whether dark ink becomes bright.
 
-    >>> Preprocess(3, 84, 84).shape
-    (3, 84, 84)
+    Raises:
+        ValueError: if a value is out of range, or `mean` or `deviation` has not one number a channel.
+
+    Example:
+        >>> from rankshot import Preprocess
+        >>> preprocess = Preprocess(3, 84, 84, fit="crop")
+        >>> preprocess.shape
+        (3, 84, 84)
+        >>> print(preprocess)
+        84x84 in colour, cropped
+        >>> Preprocess(3, 84, 84, mean=(0.5,))
+        Traceback (most recent call last):
+        ValueError: preprocess: mean must have a number for each of 3 channels, or none
     """
 
     channels: Annotated[int, Between(1, 16)]
@@ -49,9 +62,11 @@ class Preprocess:
 
     @property
     def shape(self) -> tuple[int, int, int]:
+        """(channels, height, width)."""
         return self.channels, self.height, self.width
 
     def to_json(self) -> dict[str, Any]:
+        """The settings as a dictionary, for a JSON file."""
         return asdict(self)
 
     def __str__(self) -> str:

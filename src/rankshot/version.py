@@ -1,6 +1,7 @@
 """The version of the package, where everybody may ask for it."""
 
 __version__ = "0.1.0"
+"""The version of the package."""
 FORMAT = 3  # of config.json
 
 

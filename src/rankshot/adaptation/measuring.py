@@ -14,10 +14,20 @@ VALUES_AT_ONCE = 2**22
 
 
 class Ranked(NamedTuple):
-    """Of all vectors as queries, each left out of its own ranking; those with nothing relevant do not count.
+    """How well vectors rank one another.
 
-    map       mean average precision, from 0 to 1
-    nearest   share of queries whose nearest vector is of their class
+    Each is a query, left out of its own ranking. A query with nothing relevant does not count.
+
+    Attributes:
+        map: mean average precision, from 0 to 1.
+        nearest: share of queries whose nearest vector is of their class.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.adaptation import ranked
+        >>> vectors = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> ranked(vectors, torch.tensor([0, 1, 0]))  # the one of class 1 lies between the two of class 0
+        Ranked(map=0.5, nearest=0.0)
     """
 
     map: float
@@ -25,12 +35,24 @@ class Ranked(NamedTuple):
 
 
 def ranked(vectors: Tensor, labels: Tensor, queries: int | None = None) -> Ranked:
-    """Vectors (n, D) of classes (n,), ranked by cosine.
+    """Rank vectors by the cosine to each of them, and measure the rankings.
 
-    queries   how many of them rank, the first ones. None: all
+    Args:
+        vectors: (n, D) float; need not be normalised.
+        labels: (n,) integers, the class of each.
+        queries: how many of them rank, the first ones. None: all.
 
-    >>> ranked(torch.tensor([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 1.0]]), torch.tensor([0, 0, 1, 1]))
-    Ranked(map=1.0, nearest=1.0)
+    Returns:
+        A `Ranked`; nan if no query has anything relevant.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.adaptation import ranked
+        >>> vectors = torch.tensor([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 1.0]])
+        >>> ranked(vectors, torch.tensor([0, 0, 1, 1]))  # the other of its class comes first, always
+        Ranked(map=1.0, nearest=1.0)
+        >>> round(ranked(vectors, torch.tensor([0, 1, 0, 1])).map, 4)  # two at rank 2, two at rank 3
+        0.4167
     """
     units, ids = unit_vectors(vectors), torch.arange(len(vectors))
     precisions, hits = [], []

@@ -69,9 +69,9 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     For embeddings of any model (DINO, CLIP, sentence-transformers) and a few labels: seconds on a CPU. The map is linear,
     or has one hidden layer. It starts in closed form, from class means and the spread within classes. Then it is improved
-    by a loss: mean average precision, unless you choose another. The best start and the number of updates are found on rows
-    that are held out: whole classes where there are four or more, since what ranks seen classes need not rank others. If X
-    as it is ranks the held-out rows as well, it is kept, with a warning.
+    by a loss: mean average precision, unless you choose another. The best start and the number of updates are found on
+    rows that are held out: whole classes where there are four or more, since what ranks seen classes need not rank
+    others. If X as it is ranks the held-out rows as well, it is kept, with a warning.
 
     `transform` gives vectors of length 1: cosine and Euclidean distance rank them alike.
 
@@ -86,21 +86,37 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             dimensions, in proportion.
         max_iter: most updates.
         batch_size: rows of an update.
-        held_out: "classes", for a map that is to rank classes it has not seen; "rows", for one that is to rank more rows of
-            the same classes; "auto", classes where there are four or more; None, nothing: `max_iter` updates, unchecked.
+        held_out: "classes", for a map that is to rank classes it has not seen; "rows", for one that is to rank more rows
+            of the same classes; "auto", classes where there are four or more; None, nothing: `max_iter` updates,
+            unchecked.
         validation_fraction: how much is held out: of rows, or of 20 classes or more; of fewer classes it is half.
         n_iter_no_change: evaluations without improvement after which updates end; 16 evaluations are `max_iter` updates.
         random_state: seed, or generator, of batches and of what is held out.
         verbose: 1 tells of every evaluation.
 
-    After `fit`: components_ (K, D) and offset_ (D,), the linear map of X - offset_; n_iter_, how many updates were tried;
-    best_iter_, how many the map has had; history_, the evaluations on the way; held_out_map_ and held_out_map_before_, the
-    mean average precision of held-out rows by the map and by X as it is; is_identity_, whether X was kept as it is.
+    Attributes:
+        components_: (K, D), the linear map of X - offset_.
+        offset_: (D,), what is subtracted first.
+        n_iter_: how many updates were tried.
+        best_iter_: how many updates the map has had.
+        history_: the evaluations on the way.
+        held_out_map_: mean average precision of held-out rows by the map.
+        held_out_map_before_: the same by X as it is.
+        is_identity_: whether X was kept as it is.
 
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> RankingTransformer(random_state=0).fit(X, y).transform(X[:2]).shape
-    (2, 4)
+    Example:
+        >>> import numpy as np
+        >>> y = np.repeat(np.arange(6), 4)  # 6 classes of 4 rows
+        >>> noise = 3 * np.random.default_rng(0).normal(size=(24, 2))
+        >>> X = np.column_stack([np.cos(y), np.sin(y), noise])  # two dimensions tell the class, two tell nothing
+        >>> import torch
+        >>> from rankshot import RankingTransformer
+        >>> from rankshot.adaptation import ranked
+        >>> round(ranked(torch.tensor(X), torch.tensor(y)).map, 2)
+        0.35
+        >>> mapped = RankingTransformer(max_iter=20, random_state=0).fit(X, y).transform(X)
+        >>> mapped.shape, round(ranked(torch.tensor(mapped), torch.tensor(y)).map, 2)
+        ((24, 4), 1.0)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -155,12 +171,19 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """Learn a map of rows X (n, D), dense or sparse, in memory or memory-mapped.
 
         Args:
-            X: vectors.
-            y: a class each; None for a row without one. It may be left out where there are marks.
+            X: (n, D) vectors.
+            y: (n,) a class each; None for a row without one. It may be left out where there are marks.
             alike: pairs of rows (m, 2) that people have marked as alike.
             unlike: pairs of rows (m, 2) that they have marked as unlike.
             triples: (m, 3): the first row is like the second, and not like the third.
-            more: refused; `sample_weight` with a reason.
+            **more: refused; `sample_weight` with a reason.
+
+        Returns:
+            The transformer itself.
+
+        Raises:
+            TypeError: if there are other arguments.
+            ValueError: if there is nothing to learn from, or settings and data do not fit.
         """
         _refuse(more)
         X, labels, marks = self._checked(X, y, (alike, unlike, triples), reset=True)
@@ -214,20 +237,27 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """(n, D) -> (n, K), of length 1, in the precision of X."""
+        """Map X (n, D) to vectors (n, K) of length 1, in the precision of X."""
         check_is_fitted(self)
         return self._map(validate_data(self, X, reset=False, accept_sparse="csr", dtype=PRECISIONS))
 
     def behind(self, network: nn.Module) -> nn.Module:
-        """The network with this map behind it, as one network: to embed pictures with, save, or export to ONNX.
+        """Put the map behind a network, as one network that embeds pictures, can be saved, or exported to ONNX.
 
-        network   one whose unit vectors, as an `Embedder` gives them, the map was learned from
+        Args:
+            network: whose unit vectors, as an `Embedder` gives them, the map was learned from.
+
+        Returns:
+            The network with the map.
+
+        Raises:
+            ValueError: if the network has embeddings of another size.
         """
         check_is_fitted(self)
         return adapted(network, self._map.module())
 
     def save_pretrained(self, folder: str | Path) -> Path:
-        """The map and its settings into a new folder, which `from_pretrained` opens."""
+        """Save the map and its settings into a new folder, which `from_pretrained` opens."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         held_out = tuple(None if np.isnan(each) else each for each in (self.held_out_map_, self.held_out_map_before_))
@@ -236,7 +266,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> RankingTransformer:
-        """What `save_pretrained` has written: it transforms as the one that was saved."""
+        """Open what `save_pretrained` has written; it transforms as the one that was saved."""
         saved = opened(folder)
         known = cls().get_params().keys()
         made = cls(**{name: value for name, value in saved.settings.items() if name in known})
@@ -250,16 +280,19 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     @property
     def components_(self) -> NDArray[np.float64]:
+        """(K, D), the linear map of X - offset_."""
         check_is_fitted(self)
         return np.eye(self._map.dimensions) if self._map.weight is None else self._map.weight
 
     @property
     def offset_(self) -> NDArray[np.float64]:
+        """(D,), what is subtracted from X first."""
         check_is_fitted(self)
         return self._map.offset
 
     @property
     def is_identity_(self) -> bool:
+        """Whether X was kept as it is."""
         check_is_fitted(self)
         return self._map.weight is None
 

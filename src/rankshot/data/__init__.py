@@ -1,4 +1,7 @@
-"""Images and labels: data sets by name or by place, and batches of them."""
+"""Images and labels: data sets by name or by place, and batches of them.
+
+`load` gives an `ImageSet`: images (n, C, H, W) uint8, labels (n,), and the names of the classes.
+"""
 
 from .batches import ClassBatchSampler
 from .image_set import ImageSet

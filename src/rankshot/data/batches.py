@@ -16,20 +16,38 @@ MOST_IMAGES = 2**17  # of a batch
 
 
 class ClassBatchSampler:
-    """Batches of `batch_size` images of `n_classes` classes, drawn without replacement from all images of these classes.
+    """Batches for training, as the paper draws them: some classes, then images of these without replacement.
 
-    So the counts of the classes are uneven, and a class may have a single image. Batch number i depends on the seed and on
-    i alone, so training can go on anywhere: set `start`. Of several processes each takes its share of the same batch
-    (`rank`, `world_size`), so together they see what one would.
+    So the classes of a batch differ in size, and one may have a single image. Batch number i depends on the seed and on i
+    alone: training can go on anywhere by `start`. Of several processes each takes its share of the same batch (`rank`,
+    `world_size`).
 
-    Which classes is by chance, or as `choose` draws them: with `class_choice.near_each_other`, such as are near each other.
+    Iterating, as a `batch_sampler` of a DataLoader, yields lists of indices without end. `draw` gives one batch as a
+    tensor.
 
-    Iterating, as a `batch_sampler` of a DataLoader, yields lists of indices without end; `draw` is one batch as a tensor.
+    Args:
+        labels: (n,) integers, the class of each image.
+        n_classes: classes of a batch, at least 2.
+        batch_size: images of a batch, of all processes together.
+        seed: of the random numbers.
+        start: number of the first batch when iterating.
+        rank: which process this is, from 0.
+        world_size: how many processes share a batch.
+        choose: how the classes are drawn. None: at random.
 
-    >>> sampler = ClassBatchSampler(torch.arange(100) // 10, n_classes=3, batch_size=12)
-    >>> indices = sampler.draw(0)
-    >>> len(indices), len((indices // 10).unique())
-    (12, 3)
+    Raises:
+        ValueError: if there are fewer classes or images than a batch needs, or it cannot be shared evenly.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import data
+        >>> labels = torch.arange(100) // 10  # 10 classes of 10 images
+        >>> sampler = data.ClassBatchSampler(labels, n_classes=3, batch_size=12)
+        >>> indices = sampler.draw(0)
+        >>> len(indices), len(labels[indices].unique())
+        (12, 3)
+        >>> next(iter(sampler)) == indices.tolist()
+        True
     """
 
     def __init__(
@@ -68,9 +86,15 @@ class ClassBatchSampler:
         self.choose = choose or ByChance()
 
     def draw(self, number: int) -> Tensor:
-        """(batch_size / world_size,) int64 on the labels' device: this process's share of batch `number`.
+        """This process's share of a batch.
 
-        Drawn on the CPU, whatever the device, so that the batches are the same everywhere, and a GPU is left to its work.
+        It is drawn on the CPU whatever the device, so that batches are the same everywhere.
+
+        Args:
+            number: of the batch, from 0.
+
+        Returns:
+            (batch_size / world_size,) int64 on the device of the labels, indices of images.
         """
         generator = generator_for(self.seed, number)
         chosen = self.choose.draw(self.n_available, self.n_classes, generator)

@@ -15,11 +15,27 @@ from numpy.typing import NDArray
 class ImageSet:
     """Images of known classes.
 
-    images   (n, C, H, W) uint8, usually memory-mapped
-    labels   (n,) int64, indices into classes
-    classes  one name a class
+    Tensors on the CPU become arrays, and so do labels that are a list.
 
-    Tensors on the CPU, and labels as a list, become arrays.
+    Attributes:
+        images: (n, C, H, W) uint8, usually memory-mapped.
+        labels: (n,) int64, indices into `classes`.
+        classes: one name a class.
+
+    Raises:
+        TypeError: if images or labels are no arrays.
+        ValueError: if shapes, types or labels do not fit; the message tells what would.
+
+    Example:
+        >>> import numpy as np
+        >>> from rankshot import data
+        >>> images = data.ImageSet(np.zeros((4, 1, 28, 28), np.uint8), [0, 0, 0, 1], ["cat", "dog"])
+        >>> images
+        ImageSet(4 images of 1x28x28, 2 classes)
+        >>> images.smallest_class
+        1
+        >>> images.with_rotations().classes[:4]
+        ('cat/000', 'dog/000', 'cat/090', 'dog/090')
     """
 
     images: NDArray[np.uint8]
@@ -70,21 +86,25 @@ class ImageSet:
 
     @property
     def smallest_class(self) -> int:
-        """How many images the class with the fewest has, of those that have any."""
+        """The number of images of the smallest class; classes without images do not count."""
         return int(np.unique(self.labels, return_counts=True)[1].min())
 
     def pixels(self) -> torch.Tensor:
-        """The images as a tensor, where they are: in a memory-mapped file perhaps. To be read only."""
+        """The images as a tensor (n, C, H, W) uint8 that shares their memory. Read only: the memory may be a file."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The given NumPy array is not writable")
             return torch.from_numpy(self.images)
 
     def only(self, places: NDArray[np.int64]) -> ImageSet:
-        """Some of the images, by their places."""
+        """Some of the images, by their indices (m,); the classes stay the same."""
         return ImageSet(self.images[places], self.labels[places], self.classes)
 
     def with_rotations(self) -> ImageSet:
-        """Four classes of each: as it is, and turned by 90, 180 and 270 degrees. Images must be square."""
+        """Four classes of each: the images as they are, and turned by 90, 180 and 270 degrees.
+
+        Raises:
+            ValueError: if the images are not square.
+        """
         if self.images.shape[2] != self.images.shape[3]:
             raise ValueError(f"only square images can be turned into classes, got {self.images.shape[2:]}")
         turns = range(4)

@@ -78,15 +78,66 @@ def _is_prepared(name: str, root: Path) -> bool:
 
 
 def preprocess_of(name: str, root: str | Path | None = None) -> Preprocess:
-    """How the pictures of a data set are made ready."""
+    """How the pictures of a data set were made ready: their size, channels and fit.
+
+    Args:
+        name: as in `load`.
+        root: the folder of all prepared data. None: `RANKSHOT_DATA`, or the user's cache.
+
+    Returns:
+        The `Preprocess`.
+
+    Raises:
+        ValueError: if there is no data set of that name.
+        FileNotFoundError: if a known data set is not prepared and its files are not found.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import data
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(3):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> print(data.preprocess_of("pictures", root="prepared"))
+        84x84 in colour
+    """
     return preprocess_in(read_manifest(prepared(name, root)))
 
 
 def load(name: str, split: str = "train", root: str | Path | None = None) -> ImageSet:
-    """The images of one split ("train", "val", "test", "trainval", or "all"), memory-mapped.
+    """Load the images of one split of a data set, memory-mapped. It is prepared on first use.
 
-    name   one of NAMES, or the path of a folder, zip, tar or csv with images of one's own (see `data.folder`)
-    root   the folder of all prepared data (see `cache.root_of`)
+    Args:
+        name: "glyphs", "omniglot", "mini-imagenet", "cub", "cub-retrieval", a registered name, or the path of a folder,
+            zip, tar or csv with images of one's own: FOLDER/CLASS/*.png, or FOLDER/{train,val,test}/CLASS/*.png.
+        split: "train", "val", "test", "trainval" or "all". Splits have different classes.
+        root: the folder of all prepared data. None: `RANKSHOT_DATA`, or the user's cache.
+
+    Returns:
+        The `ImageSet`.
+
+    Raises:
+        ValueError: if there is no data set of that name, or no class in that split.
+        FileNotFoundError: if a known data set is not prepared and its files are not found.
+
+    Example:
+        A folder with one folder a class:
+
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import data
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(3):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> images = data.load("pictures", "all", root="prepared")
+        >>> images
+        ImageSet(6 images of 3x84x84, 2 classes)
+        >>> images.classes, images.labels.tolist()
+        (('bright', 'dark'), [0, 0, 0, 1, 1, 1])
+        >>> images.images[:, 0, 0, 0].tolist()
+        [200, 201, 202, 10, 11, 12]
     """
     return open_split(prepared(name, root), split)
 
@@ -100,7 +151,35 @@ def prepared(
     progress: Progress | None = None,
     **options: Any,
 ) -> Path:
-    """The folder of a prepared data set; prepared now, where it is not there, from `sources` or what can be found."""
+    """The folder of a prepared data set. It is prepared now if it is not there.
+
+    Args:
+        name: as in `load`.
+        root: the folder of all prepared data. None: `RANKSHOT_DATA`, or the user's cache.
+        sources: files or folders that a known data set is read from, such as the zips of Omniglot.
+        strict: an image that cannot be read is an error; else it is left out, with a warning.
+        progress: called while images are prepared.
+        **options: of the data set: of one's own images `size`, `channels`, `seed`, `invert`, `fit`, `interpolation`.
+
+    Returns:
+        The folder, below `root`.
+
+    Raises:
+        ValueError: if there is no data set of that name, or it has no such option; with `strict`, if an image is damaged.
+        FileNotFoundError: if a source is not there.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import data
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(3):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = data.prepared("pictures", root="prepared", size=28, channels=1)
+        >>> data.load(folder.name, "all", root="prepared")
+        ImageSet(6 images of 1x28x28, 2 classes)
+    """
     root, name = root_of(root), str(name)
     _check_options(name, sources, options)
     if name == "glyphs":
@@ -200,7 +279,28 @@ def _check_options(name: str, sources: Sequence[Path], options: dict[str, Any]) 
 
 
 def all_prepared(root: str | Path | None = None) -> list[Path]:
-    """The folders of everything that is prepared."""
+    """The folders of all prepared data sets.
+
+    Args:
+        root: the folder of all prepared data. None: `RANKSHOT_DATA`, or the user's cache.
+
+    Returns:
+        The folders, sorted.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import data
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(3):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> data.all_prepared("prepared")
+        []
+        >>> folder = data.prepared("pictures", root="prepared")
+        >>> data.all_prepared("prepared") == [folder]
+        True
+    """
     root = root_of(root)
     manifests = (*root.glob(f"*/{MANIFEST}"), *root.glob(f"*/*/{MANIFEST}"))  # glyphs has a folder for each way it is drawn
     folders = (path.parent for path in manifests if (path.parent / IMAGES).exists())

@@ -20,7 +20,29 @@ MOST_A_SIDE, MOST_PIXELS = 500, 10**8
 
 
 def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
-    """Some classes, at random by the seed, in the order of their names; their first images, each with the class's name."""
+    """Write a picture of some classes, one row a class: its name and its first images.
+
+    Args:
+        images: the data set.
+        path: of the file to write; its suffix tells the format, such as .png.
+        classes: how many, drawn at random and shown in the order of the data set.
+        per_class: images of each class.
+        seed: of the choice of classes.
+
+    Raises:
+        ValueError: if the suffix is unknown, or the sheet would be too large.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> from rankshot import data
+        >>> images = data.ImageSet(np.zeros((6, 1, 28, 28), np.uint8), [0, 0, 0, 1, 1, 1], ["cat", "dog"])
+        >>> data.contact_sheet(images, Path("sheet.png"), per_class=3)
+        >>> with Image.open("sheet.png") as sheet:
+        ...     sheet.size  # 28 pixels are shown as 56; 220 are for the name
+        (404, 124)
+    """
     whole("classes", classes, 1, MOST_A_SIDE)
     whole("images", per_class, 1, MOST_A_SIDE)
     random = np.random.default_rng(abs(seed))

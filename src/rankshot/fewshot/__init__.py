@@ -1,4 +1,8 @@
-"""Few-shot tasks on classes never seen: what is asked, who answers, and how well."""
+"""Few-shot tasks on classes never seen: what is asked, who answers, and how well.
+
+`evaluate` measures a network on tasks (`Classification`, `Retrieval`) over many episodes. An episode has a support set of
+labelled images and queries.
+"""
 
 from .answerer import Answerer, EmbeddingAnswerer, HasRule, can_answer
 from .episodes import draw_episodes

@@ -19,12 +19,40 @@ from .tasks import Classification, Task
 
 @runtime_checkable
 class Answerer(Protocol):
-    """Answers classification episodes."""
+    """Protocol: an object that answers classification episodes by itself, from a support set.
+
+    A method that does not compare embeddings, such as MAML, is an `Answerer`. `evaluate` takes one in place of a network.
+
+    Example:
+        One that answers by brightness: the class whose support images have the nearest mean:
+
+        >>> import torch
+        >>> from rankshot import fewshot
+        >>> class ByBrightness:
+        ...     def answer(self, support_x, support_y, query_x):
+        ...         classes = torch.arange(int(support_y.max()) + 1)
+        ...         means = torch.stack([support_x[support_y == label].mean() for label in classes])
+        ...         return -(query_x.mean((1, 2, 3))[:, None] - means).abs()
+        >>> isinstance(ByBrightness(), fewshot.Answerer)
+        True
+        >>> dark, bright = torch.zeros(1, 1, 4, 4), torch.ones(1, 1, 4, 4)
+        >>> scores = ByBrightness().answer(torch.cat([dark, bright]), torch.tensor([0, 1]), 0.75 * bright)
+        >>> scores  # -|0.75 - 0| and -|0.75 - 1|
+        tensor([[-0.7500, -0.2500]])
+        >>> scores.argmax(1)
+        tensor([1])
+    """
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
-        """Images (S, C, H, W) of labels 0 … way - 1 (S,), images (Q, C, H, W) -> (Q, way) scores, the largest the answer.
+        """Classify the queries of one episode. Every class has the same number of support images.
 
-        Images are float, from 0 to 1. Every class has the same number of support images.
+        Args:
+            support_x: (S, C, H, W) float images from 0 to 1, the support set.
+            support_y: (S,) their labels, from 0 to way - 1.
+            query_x: (Q, C, H, W) float images from 0 to 1.
+
+        Returns:
+            (Q, way) scores; the largest is the answer.
         """
         ...
 
@@ -42,24 +70,81 @@ class BatchAnswerer(Answerer, Protocol):
 
 @runtime_checkable
 class HasRule(Protocol):
-    """An embedding network that classifies by a rule of its own instead of the paper's."""
+    """Protocol: an embedding network that classifies by a rule of its own instead of the paper's.
+
+    Example:
+        A network whose rule is the squared distance to the class mean, as in prototypical networks:
+
+        >>> import torch
+        >>> from rankshot import fewshot
+        >>> class ByMeans(torch.nn.Flatten):
+        ...     def class_scores(self, support, queries):
+        ...         return -(queries[:, :, None] - support.mean(2)[:, None]).square().sum(-1)
+        >>> isinstance(ByMeans(), fewshot.HasRule)
+        True
+        >>> support = torch.tensor([[[[0.0], [0.2]], [[0.8], [1.0]]]])  # 1 episode, 2 classes, 2 shots, 1 dimension
+        >>> ByMeans().class_scores(support, torch.tensor([[[0.4]]]))  # -(0.4 - 0.1)^2 and -(0.4 - 0.9)^2
+        tensor([[[-0.0900, -0.2500]]])
+    """
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
-        """Embeddings (E, way, shot, D) and (E, Q, D), of so many episodes -> (E, Q, way) scores, the largest the answer."""
+        """The scores of the classes for the queries of E episodes.
+
+        Args:
+            support: (E, way, shot, D) embeddings of the support sets, as the network gives them.
+            queries: (E, Q, D) embeddings of the queries.
+
+        Returns:
+            (E, Q, way) scores; the largest is the answer.
+        """
         ...
 
 
 def can_answer(model: object, task: Task) -> bool:
-    """An `Answerer` only classifies; and some classify among no more than so many classes (`most_ways`)."""
+    """Whether a model can do a task.
+
+    An `Answerer` classifies and does not retrieve. A model may also have a largest number of classes (`most_ways`).
+
+    Args:
+        model: an embedding network or an `Answerer`.
+        task: a `Classification` or a `Retrieval`.
+
+    Returns:
+        True if `evaluate` takes the model for this task.
+
+    Example:
+        >>> from torch import nn
+        >>> from rankshot import fewshot
+        >>> network = nn.Flatten()
+        >>> fewshot.can_answer(network, fewshot.Retrieval(way=5))
+        True
+        >>> fewshot.can_answer(fewshot.EmbeddingAnswerer(network), fewshot.Retrieval(way=5))
+        False
+    """
     if not isinstance(task, Classification):
         return not isinstance(model, Answerer)
     return task.way <= getattr(model, "most_ways", task.way)
 
 
 class EmbeddingAnswerer(nn.Module):
-    """An embedding network with the paper's rule: the nearest representative, or average precision with several.
+    """An embedding network as an `Answerer`, by the paper's rule.
 
-    A network with a rule of its own (`HasRule`) answers by that.
+    With one support image a class, a query is of the class of the most similar one. With several, it is of the class
+    whose support images it ranks best, by average precision (see `class_scores`). A network with a rule of its own
+    (`HasRule`) answers by that.
+
+    Args:
+        model: the network, (B, C, H, W) float images from 0 to 1 -> (B, D).
+
+    Example:
+        Images of two pixels, which are their own embeddings:
+
+        >>> import torch
+        >>> from rankshot import fewshot
+        >>> answerer = fewshot.EmbeddingAnswerer(torch.nn.Flatten())
+        >>> support = torch.tensor([[[[1.0, 0.0]]], [[[0.0, 1.0]]]])  # (2, 1, 1, 2): one image a class
+        >>> answerer.answer(support, torch.tensor([0, 1]), torch.tensor([[[[0.8, 0.6]]]]))  # cosines with each class
+        tensor([[0.8000, 0.6000]])
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -67,7 +152,16 @@ class EmbeddingAnswerer(nn.Module):
         self.model = model
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
-        """The support and the queries are embedded separately, as two batches."""
+        """Classify the queries of one episode; the support set and the queries are embedded as two batches.
+
+        Args:
+            support_x: (S, C, H, W) float images from 0 to 1.
+            support_y: (S,) their labels, from 0 to way - 1.
+            query_x: (Q, C, H, W) float images from 0 to 1.
+
+        Returns:
+            (Q, way) scores; the largest is the answer.
+        """
         way = int(support_y.max()) + 1
         support = embed(self.model, support_x)[support_y.argsort(stable=True)]
         queries = embed(self.model, query_x)

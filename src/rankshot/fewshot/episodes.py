@@ -20,13 +20,33 @@ KEPT, MOST_KEPT = 8, 2**22  # draws that are kept, and indices of each: whoever 
 
 
 def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tensor:
-    """(episodes, way, per_class) int64: indices of images, drawn without replacement; the same for the same seed.
+    """Draw episodes: which classes, and which images of each, without replacement.
 
-    For classification the first `shot` of each class are the labelled ones.
+    The same labels, task and seed give the same episodes. For classification the first `shot` images of each class are
+    the support set, the others the queries.
 
-    >>> from rankshot.fewshot import Retrieval
-    >>> draw_episodes(torch.arange(60) // 6, Retrieval(way=5, per_class=4), episodes=100, seed=0).shape
-    torch.Size([100, 5, 4])
+    Args:
+        labels: (n,) integers, the class of each image.
+        task: a `Classification` or a `Retrieval`.
+        episodes: how many.
+        seed: of the random numbers.
+
+    Returns:
+        (episodes, way, per_class) int64, indices of images.
+
+    Raises:
+        ValueError: if there are fewer classes, or fewer images in a class, than the task needs.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import fewshot
+        >>> labels = torch.arange(60) // 6  # 10 classes of 6 images
+        >>> episodes = fewshot.draw_episodes(labels, fewshot.Retrieval(way=5, per_class=4), episodes=100, seed=0)
+        >>> episodes.shape
+        torch.Size([100, 5, 4])
+        >>> first = labels[episodes[0]]  # the labels of the first episode: one class a row
+        >>> bool((first == first[:, :1]).all()), len(first.unique())
+        (True, 5)
     """
     whole("episodes", episodes, 1, MOST_EPISODES)
     if episodes * task.way * task.per_class > MOST_KEPT:

@@ -57,11 +57,26 @@ BEST = "logistic"  # of photographs, with one example a class and with several (
 
 
 def class_scores(similarities: Tensor) -> Tensor:
-    """(..., way, shot) similarities of a query to the representatives -> (..., way) scores; the largest is the answer.
+    """The paper's decision rule: from similarities of a query to the support images to a score of each class.
 
-    With one representative a class, its similarity. With several, the average precision of the query's ranking of all of
-    them if that class were the right one (a tie between classes is a mistake); of equal ones the class whose best
-    representative is nearer.
+    With one support image a class, the score is its similarity. With several, it is the average precision of the query's
+    ranking of all support images, with those of this class as the relevant ones. A tie between classes is a mistake. Of
+    classes with equal scores the one with the more similar support image wins.
+
+    Args:
+        similarities: (..., way, shot) float, of a query to each support image of each class.
+
+    Returns:
+        (..., way) scores; the largest is the answer.
+
+    Example:
+        Two classes, two shots. The query ranks the four support images: class 0, class 1, class 1, class 0:
+
+        >>> import torch
+        >>> from rankshot import fewshot
+        >>> similarities = torch.tensor([[0.9, 0.1], [0.8, 0.7]])
+        >>> fewshot.class_scores(similarities).round(decimals=4)  # (1/1 + 2/4) / 2 and (1/2 + 2/3) / 2
+        tensor([0.7500, 0.5833], dtype=torch.float64)
     """
     if similarities.shape[-1] == 1:
         return similarities.squeeze(-1)

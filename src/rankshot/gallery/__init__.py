@@ -1,4 +1,7 @@
-"""People's own images: teach classes with a few pictures, find everything like this one."""
+"""People's own images: teach classes with a few pictures, find everything like this one.
+
+`FewShotClassifier` classifies, `Gallery` searches, and `Embedder` makes vectors of images for both.
+"""
 
 from typing import TYPE_CHECKING, Any
 

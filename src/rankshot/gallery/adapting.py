@@ -28,17 +28,32 @@ AT_ONCE = 2**14
 
 
 class Adaptation(NamedTuple):
-    """What came of it.
+    """What came of `adapt`.
 
-    images      of the gallery
-    labelled    how many of them have a class
-    classes     how many classes they have
-    marks       pairs of images that are marked as right or wrong
-    gone        marks of images that are there no more: they were left out
-    before, after   mean average precision of what was held out, by the vectors as they are and by the map; NaN where there
-                is too little to hold any out
-    is_identity no map ranks better: there is no new gallery
-    transformer what has learned
+    Attributes:
+        images: of the gallery.
+        labelled: how many of them have a class.
+        classes: how many classes they have.
+        marks: pairs of images that are marked as right or wrong.
+        gone: marks of images that are there no more; they were left out.
+        before: mean average precision of what was held out, by the vectors as they are; nan if there is too little for
+            that.
+        after: the same by the map.
+        is_identity: no map ranks better, and there is no new gallery.
+        transformer: what has learned.
+
+    Example:
+        >>> import numpy as np
+        >>> y = np.repeat(np.arange(6), 4)  # 6 classes of 4 rows
+        >>> noise = 3 * np.random.default_rng(0).normal(size=(24, 2))
+        >>> X = np.column_stack([np.cos(y), np.sin(y), noise])  # two dimensions tell the class, two tell nothing
+        >>> from rankshot import Gallery, RankingTransformer
+        >>> from rankshot.gallery import adapt
+        >>> with Gallery("my.gallery", dimensions=4) as gallery:
+        ...     _ = gallery.add(X, metadata=[{"kind": int(label)} for label in y])
+        >>> done = adapt("my.gallery", "better.gallery", label="kind", transformer=RankingTransformer(max_iter=20))
+        >>> done.images, done.classes, done.after > done.before
+        (24, 6, True)
     """
 
     images: int
@@ -64,7 +79,7 @@ def adapt(
     embedder: str | Path | Embedder | None = None,
     tell: Callable[[int], None] = lambda done: None,
 ) -> Adaptation:
-    """Learn a map from the classes and marks that a gallery's metadata hold, and make a new gallery of the mapped vectors.
+    """Learn a map from the classes and marks in a gallery's metadata, and make a new gallery of the mapped vectors.
 
     The original stays as it is: add and mark there, and adapt it again, which takes seconds. The new gallery has the same
     ids and metadata. A new folder is there whole or not at all. It takes images where the original does; where that was
@@ -74,12 +89,37 @@ def adapt(
         uri: of the gallery.
         to: where to make the new one, of any kind.
         label: name of the metadata that tell the class of an image; those without it have none.
-        right, wrong: names of the metadata that hold the marks: see `Gallery.mark`.
+        right: name of the metadata that hold what is right: see `Gallery.mark`.
+        wrong: name of the metadata that hold what is wrong.
         network_to: new folder for the network with the map behind it, or for the map of vectors that were made elsewhere.
             For a gallery that is in no folder: one that is keeps it within.
         transformer: what is to learn, `RankingTransformer(random_state=0)` unless it is given.
         embedder: the network that the gallery was made with, where it has moved.
-        tell: is told how many images are done.
+        tell: called with the number of images that are done.
+
+    Returns:
+        An `Adaptation`: what was learned from, and how well the map ranks what was held out.
+
+    Raises:
+        ValueError: if the gallery is adapted already, or its metadata hold too little to learn from.
+        FileExistsError: if there is something at `to`.
+
+    Example:
+        >>> import numpy as np
+        >>> y = np.repeat(np.arange(6), 4)  # 6 classes of 4 rows
+        >>> noise = 3 * np.random.default_rng(0).normal(size=(24, 2))
+        >>> X = np.column_stack([np.cos(y), np.sin(y), noise])  # two dimensions tell the class, two tell nothing
+        >>> from rankshot import Gallery, RankingTransformer
+        >>> from rankshot.gallery import adapt
+        >>> with Gallery("my.gallery", dimensions=4) as gallery:
+        ...     _ = gallery.add(X, metadata=[{"kind": int(label)} for label in y])
+        ...     sorted(hit.metadata["kind"] for hit in gallery.search(X[0], k=4))  # by noise as well
+        [0, 0, 1, 5]
+        >>> learner = RankingTransformer(max_iter=20, random_state=0)
+        >>> done = adapt("my.gallery", "better.gallery", label="kind", transformer=learner)
+        >>> with Gallery.open("better.gallery") as gallery:
+        ...     sorted(hit.metadata["kind"] for hit in gallery.search(X[0], k=4))
+        [0, 0, 0, 0]
     """
     from rankshot.adaptation import RankingTransformer  # needs scikit-learn
 

@@ -35,7 +35,21 @@ USUAL_TEMPERATURE = 0.05  # where the examples cannot tell
 
 
 class Neighbour(NamedTuple):
-    """An example that decided: its number among those that were taught, what it is called, its class, its cosine."""
+    """An example that is near to an image.
+
+    Attributes:
+        place: its number among the examples that were taught.
+        name: its path, or "example N".
+        label: its class.
+        similarity: its cosine with the image.
+
+    Example:
+        >>> from rankshot import FewShotClassifier
+        >>> classifier = FewShotClassifier().fit([[1.0, 0.0], [0.0, 1.0]], ["right", "up"])
+        >>> neighbour = classifier.neighbours([[0.6, 0.8]], k=1)[0][0]
+        >>> neighbour.place, neighbour.name, str(neighbour.label), round(neighbour.similarity, 4)
+        (1, 'example 1', 'up', 0.8)
+    """
 
     place: int
     name: str
@@ -79,28 +93,46 @@ TEACHING = threading.RLock()  # two threads that teach at once: the second adds 
 
 
 class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Classes from a few examples each, as many or as few as there are.
+    """Classifies images by a few examples of each class, with no training. A scikit-learn classifier.
 
-    embedder   what makes vectors of images: a run folder, the name of weights, "strongest" for the strongest network for
-               photographs that is installed, an `Embedder`; or None: X are embeddings already. With one, X are images:
-               paths, Pillow images, arrays (see `pictures`)
-    rule       "logistic": logistic regression on the examples; "prototype": the class whose mean is nearest; "ap", the
-               paper's: the class whose examples the query ranks best, by average precision; "nearest": that of the
-               nearest example. "auto": the best that is known, logistic regression, as soon as there are two classes
-    reject     answer `unknown` where an image is none of these: the share of known images that may be turned away, such as
-               0.05, from which the threshold is found by leaving out one example at a time (or, with one example a class,
-               from what comes with the weights). None: never
-    threshold  of the `nearness` to the classes, instead of looking for one
-    unknown    the answer for none of these
+    Classes can be added (`partial_fit`) and removed (`remove_class`) at any time. Threads may share one: an answer comes
+    from what was taught at one moment.
 
-    After `fit`: classes_, support_ (n, D) of length 1, support_labels_ (n,) indices into classes_, support_names_, and
-    rejection_, which tells the threshold and how often it is wrong by the examples themselves.
+    Args:
+        embedder: what makes vectors of images: a run folder, the name of weights, "strongest" for the strongest network
+            for photographs that is installed, or an `Embedder`. X are then images: paths, bytes, Pillow images, arrays.
+            None: X are embeddings already.
+        rule: "logistic": logistic regression on the examples; "prototype": the class whose mean is nearest; "ap", the
+            paper's: the class whose examples the query ranks best, by average precision; "nearest": that of the nearest
+            example. "auto": logistic regression if there are two classes or more.
+        reject: answer `unknown` where an image is none of these: the share of known images that may be turned away, such
+            as 0.05. The threshold is found by leaving out one example at a time or, with one example a class, comes with
+            the weights. None: never.
+        threshold: of the `nearness` to the classes, instead of looking for one.
+        unknown: the answer for none of these.
 
-    Threads may share one: an answer comes from what was taught at one moment, before or after a change, never half of it.
+    Attributes:
+        classes_: (classes,) the labels, sorted.
+        support_: (n, D) the examples, as unit vectors.
+        support_labels_: (n,) indices into `classes_`.
+        support_names_: what the examples are called.
+        prototypes_: (classes, D) the directions of the class means.
+        rejection_: the threshold, and how often it is wrong by the examples themselves; None without `reject` or
+            `threshold`.
+        temperature_: of `predict_proba`.
 
-    >>> classifier = FewShotClassifier().fit([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0]], ["right", "right", "up"])
-    >>> classifier.predict([[0.2, 0.9]])
-    array(['up'], dtype='<U5')
+    Example:
+        >>> from rankshot import FewShotClassifier
+        >>> classifier = FewShotClassifier().fit([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0]], ["right", "right", "up"])
+        >>> classifier.predict([[0.2, 0.9], [0.8, 0.3]]).tolist()
+        ['up', 'right']
+        >>> classifier.nearness([[0.6, 0.8]]).round(4).tolist()  # the cosine with the mean of the nearest class
+        [0.8]
+        >>> classifier.partial_fit([[-1.0, 0.0]], ["left"]).predict([[-0.9, 0.2]]).tolist()
+        ['left']
+        >>> careful = FewShotClassifier(threshold=0.9, unknown="none").fit([[1.0, 0.0], [0.0, 1.0]], ["right", "up"])
+        >>> careful.predict([[0.0, 2.0], [0.7, 0.7]]).tolist()  # of cosines 1.0 and 0.71
+        ['up', 'none']
     """
 
     def __init__(
@@ -119,20 +151,42 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self.unknown = unknown
 
     def fit(self, X: Any, y: Any) -> FewShotClassifier:
-        """Learn these examples and no others."""
+        """Learn these examples and no others.
+
+        Args:
+            X: images, or embeddings (n, D).
+            y: (n,) labels, all texts or all numbers.
+
+        Returns:
+            The classifier itself.
+
+        Raises:
+            ValueError: if X and y do not fit, or a setting is out of range.
+            Unreadable: if an image cannot be read.
+        """
         self._check_settings()
         return self._learn(X, y, first=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> FewShotClassifier:
-        """More examples, of known classes or of new ones; what was learned before stays as it is.
+        """Learn more examples, of known classes or of new ones; what was learned before stays.
 
-        classes   is not needed: classes are those that have examples
+        Args:
+            X: images, or embeddings (n, D).
+            y: (n,) labels.
+            classes: not needed: classes are those that have examples.
+
+        Returns:
+            The classifier itself.
         """
         self._check_settings()
         return self._learn(X, y, first=not self.__sklearn_is_fitted__())
 
     def remove_class(self, label: Any) -> FewShotClassifier:
-        """Forget a class and its examples."""
+        """Forget a class and its examples.
+
+        Raises:
+            ValueError: if there is no such class, or it is the only one.
+        """
         with TEACHING:
             taught = self._now()
             (matches,) = np.nonzero(taught.classes == label)
@@ -146,7 +200,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return self
 
     def save_pretrained(self, folder: str | Path) -> Path:
-        """All that it has learned into a new folder, with its network: `from_pretrained` opens it anywhere."""
+        """Save all that it has learned into a new folder, with its network; `from_pretrained` opens it anywhere."""
         check_is_fitted(self)
         taught, settings = self._now(), {name: getattr(self, name) for name in SETTINGS}
         labels = taught.classes[taught.labels]
@@ -156,12 +210,16 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
     def from_pretrained(
         cls, folder: str | Path, network: nn.Module | None = None, *, device: str = "auto"
     ) -> FewShotClassifier:
-        """What `save_pretrained` has written: it answers as the one that was saved, and can learn more.
+        """Open what `save_pretrained` has written: it answers as the one that was saved, and can learn more.
 
         Args:
             folder: that it was saved in.
-            network: a network of one's own, which the weights in the folder are for. One that is registered is not needed.
+            network: a network of one's own, which the weights in the folder are for. One that is registered is not
+                needed.
             device: where its network computes, as of an `Embedder`.
+
+        Returns:
+            The classifier.
         """
         saved = opened(folder, network, device)
         classifier = cls(saved.embedder, **saved.settings)
@@ -171,7 +229,11 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return classifier
 
     def named(self, names: Sequence[str]) -> FewShotClassifier:
-        """Call the examples by these names, in their order."""
+        """Call the examples by these names, in their order.
+
+        Raises:
+            ValueError: if there are not as many names as examples.
+        """
         with TEACHING:
             taught = self._now()
             if len(names) != len(taught.names):
@@ -180,7 +242,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each, or `unknown`."""
+        """The class of each image, or `unknown`: (n,)."""
         taught, vectors = self.asked(X)
         if not len(vectors):
             return np.asarray(taught.classes[:0])
@@ -200,21 +262,36 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return float(np.average(right, weights=sample_weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """(n, classes): how the scores of the rule compare. The temperature is the one that suits the examples best, each
-        left out once; it says nothing of images that are none of these."""
+        """The probability of each class among those that are taught, (n, classes): a softmax of the rule's scores.
+
+        The temperature is the one that suits the examples best, each left out once. It says nothing of images that are
+        none of these.
+        """
         taught, vectors = self.asked(X)
         return np.asarray((self._scores(taught, vectors) / taught.temperature).softmax(-1).numpy())
 
     def nearness(self, X: Any) -> NDArray[np.float64]:
-        """(n,), which `threshold` is about: the cosine with the mean of the nearest class. Where the weights bring classes
-        that the network was trained on: how much more an image looks like a taught class than like one of these."""
+        """How near each image is to the nearest class, (n,): what `threshold` is compared with.
+
+        It is the cosine with the mean of that class. Where the weights bring the classes that the network was trained on,
+        the likeness to these counts against it.
+        """
         return np.asarray(_nearness(*self.asked(X)).numpy())
 
     def neighbours(self, X: Any, k: int = 5, of: Sequence[Any] | None = None) -> list[list[Neighbour]]:
         """For each image the examples nearest to it, the nearest first.
 
-        of   for each image a class, such as `predict` has answered: examples of that class alone, or of any where there is
-             no such class. None: of any
+        Args:
+            X: images, or embeddings (n, D).
+            k: how many, at most.
+            of: for each image a class, such as `predict` has answered: examples of that class alone, or of any if there
+                is no such class. None: of any.
+
+        Returns:
+            A list of `Neighbour` for each image.
+
+        Raises:
+            ValueError: if `k` is below 1, or `of` is not one class an image.
         """
         if not isinstance(k, (int, np.integer)) or k < 1:
             raise ValueError(f"k must be a whole number of 1 or more, got {k!r}")
@@ -242,30 +319,37 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     @property
     def classes_(self) -> NDArray[Any]:
+        """(classes,) the labels, sorted."""
         return self._now().classes
 
     @property
     def support_(self) -> NDArray[np.float64]:
+        """(n, D) the examples, as unit vectors."""
         return self._now().support
 
     @property
     def support_labels_(self) -> NDArray[np.int64]:
+        """(n,) the class of each example, as an index into `classes_`."""
         return self._now().labels
 
     @property
     def support_names_(self) -> list[str]:
+        """What the examples are called."""
         return self._now().names
 
     @property
     def prototypes_(self) -> NDArray[np.float64]:
+        """(classes, D) the directions of the class means."""
         return self._now().prototypes
 
     @property
     def rejection_(self) -> Rejection | None:
+        """The threshold, and how often it is wrong by the examples themselves; None without `reject` or `threshold`."""
         return self._now().rejection
 
     @property
     def temperature_(self) -> float:
+        """What scores are divided by in `predict_proba`."""
         return self._now().temperature
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -277,7 +361,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         return self._taught
 
     def asked(self, X: Any) -> Asked:
-        """Images or vectors, made ready once: `predict_proba`, `nearness` and `neighbours` take it in place of them."""
+        """Embed images once, for several questions: `predict_proba`, `nearness` and `neighbours` take the result as X."""
         if isinstance(X, Asked):
             return X
         taught = self._now()

@@ -87,14 +87,32 @@ def as_precisely_as_a_cpu(device: torch.device) -> Iterator[None]:
 
 
 class Embedder:
-    """An embedding network for images from anywhere.
+    """An embedding network for images of any kind: paths, bytes, Pillow images, arrays. It gives unit vectors.
 
-    model   a run folder, the name of weights, "strongest" for the strongest network for photographs that is installed,
-            "hf:NAME" for a vision model of Hugging Face, or any `nn.Module` that takes float images (B, C, H, W) from 0 to
-            1 and gives (B, D)
-    preprocess   how pictures are made ready for it; a run folder knows
-    device  where it computes: "cpu", "cuda", or "auto", which is a GPU where there is one; a module stays where it is by
-            "auto", and is moved by the others. Vectors are on the CPU in any case, and what is saved is the same
+    Args:
+        model: a run folder, the name of weights, "strongest" for the strongest network for photographs that is installed,
+            "hf:NAME" for a vision model of Hugging Face, or any `nn.Module` that takes float images (B, C, H, W) from 0
+            to 1 and gives (B, D).
+        preprocess: how pictures are made ready for it. None: as the folder or the network tells.
+        name: of the network, in galleries and messages. None: the name of the folder or class.
+        device: where it computes: "cpu", "cuda", or "auto", which is a GPU if there is one. A module stays where it is by
+            "auto". Vectors are on the CPU in any case.
+
+    Raises:
+        FileNotFoundError: if there is no such folder or name.
+        ValueError: if the network has no embeddings, does not tell what pictures it wants, or cannot take them.
+
+    Example:
+        A network whose embeddings are the pixels, and a picture of two pixels:
+
+        >>> import numpy as np
+        >>> import torch
+        >>> import rankshot
+        >>> embedder = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 1, 2))
+        >>> embedder([np.array([[[30, 40]]], np.uint8)])  # (30, 40) / 50
+        array([[0.6, 0.8]], dtype=float32)
+        >>> rankshot.Embedder("conv4-omniglot", device="cpu").dimensions
+        64
     """
 
     class_means: torch.Tensor | None = None  # (classes, D) of those that it was trained on, where they come along
@@ -152,7 +170,14 @@ class Embedder:
         return np.concatenate([part.vectors for part in parts] or [np.zeros((0, self.dimensions), np.float32)])
 
     def each(self, images: Iterable[Any]) -> Iterator[Embedded]:
-        """Chunk by chunk, for more images than fit in memory; those that cannot be read are told, and the rest goes on."""
+        """Embed images chunk by chunk, for more of them than fit in memory. Images that cannot be read are reported.
+
+        Args:
+            images: any number of them.
+
+        Yields:
+            `places` (which images), `vectors` (n, D) float32 of length 1, and `failures`.
+        """
         ahead = int(self.device.type == "cuda")  # which computes a chunk while the pixels of the next one are put together
         begun: deque[tuple[list[int], Coming | None, list[Failure]]] = deque()
         for places, pixels, failures in decoded(images, self.preprocess, self._at_once):
@@ -167,7 +192,11 @@ class Embedder:
         return Embedded(places, self._fetched(coming), failures)
 
     def save_pretrained(self, folder: str | Path) -> Path:
-        """Into a new folder that takes this one's place anywhere: network, how images are made ready, and what is known."""
+        """Save network, preprocessing and what is known of it into a new folder, which `Embedder` opens.
+
+        Raises:
+            FileExistsError: if there is something in the folder.
+        """
         if self.folder is not None and self._is_still_in(self.folder):
             measured = {ONE_SHOT: self.one_shot, CLASS_MEANS: self.class_means}
             also = (CLASSES, EVALUATION, CARD, *(name for name, value in measured.items() if value is not None))
@@ -175,11 +204,16 @@ class Embedder:
         return save_pretrained(self.network, folder, self.preprocess)
 
     def export(self, path: str | Path) -> float:
-        """As one file for programs without rankshot: NAME.onnx, or NAME.pt2 of `torch.export`.
+        """Export the network to one file for programs without rankshot: NAME.onnx, or NAME.pt2 of `torch.export`.
 
         It takes float images (B, C, H, W) from 0 to 1, made ready as `preprocess` in it tells, and gives unit vectors:
-        examples/onnx_without_rankshot.py reads all of it. Returns how far these are from the network's own at most, on
-        random images.
+        examples/onnx_without_rankshot.py reads all of it.
+
+        Args:
+            path: of the file.
+
+        Returns:
+            The largest difference between its vectors and the network's own, on random images.
         """
         about = {**self.about, "dimensions": self.dimensions, "preprocess": decoding_steps(self.preprocess)}
         return export(self.network, self.preprocess.shape, path, about)
@@ -208,7 +242,7 @@ class Embedder:
 
     @property
     def about(self) -> dict[str, Any]:
-        """By which its vectors are known again."""
+        """Its name, and the fingerprint by which its vectors are known again."""
         return {"name": self.name, "fingerprint": self.fingerprint}
 
     def _embeddings(self, pixels: Sequence[NDArray[np.uint8]]) -> Coming:

@@ -54,14 +54,40 @@ class About(TypedDict):
 
 
 class Item(NamedTuple):
-    """An image of a gallery."""
+    """An image of a gallery.
+
+    Attributes:
+        id: of the image.
+        metadata: of the image.
+
+    Example:
+        >>> from rankshot import Gallery
+        >>> gallery = Gallery(dimensions=2)
+        >>> added = gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"], metadata=[{"side": "x"}, {"side": "y"}])
+        >>> list(gallery.items({"side": "y"}))
+        [Item(id='up', metadata={'side': 'y'})]
+    """
 
     id: str
     metadata: dict[str, Any]
 
 
 class Duplicate(NamedTuple):
-    """Two images that are nearly the same to the network."""
+    """Two images that are nearly the same to the network.
+
+    Attributes:
+        id: of one.
+        other: id of the other.
+        similarity: their cosine.
+
+    Example:
+        >>> from rankshot import Gallery
+        >>> gallery = Gallery(dimensions=2)
+        >>> added = gallery.add([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]], ids=["right", "up", "far right"])
+        >>> pair = gallery.duplicates(0.99)[0]
+        >>> pair.id, pair.other, round(pair.similarity, 4)
+        ('far right', 'right', 1.0)
+    """
 
     id: str
     other: str
@@ -93,20 +119,34 @@ class AddedFiles(NamedTuple):
 
 
 class Gallery:
-    """Images to be found again: added, searched, deleted; what a call has acknowledged outlives the process.
+    """Images under ids, to be found again: added, searched, deleted. What a call has acknowledged outlives the process.
 
-    path      where to make it: a new folder, searched exactly, or by FAISS with "faiss:FOLDER"; "NAME.db" or
-              "http://host:19530/NAME" for Milvus (see `milvus`); None: a temporary folder, which `save` copies
-    embedder  what makes vectors of images: a run folder, the name of weights that come with the package, an `Embedder`;
-              None: everything is given as vectors
-    dimensions  of the vectors, where there is no embedder
-    device    where the network computes, of an embedder that is a folder or a name: see `Embedder`
+    `Gallery(...)` makes a new one, `Gallery.open(...)` opens one that is there. `with` closes it.
 
-    >>> gallery = Gallery(dimensions=2)
-    >>> gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"]).ids
-    ['right', 'up']
-    >>> gallery.search([0.1, 2.0], k=1)[0].id
-    'up'
+    Args:
+        path: where to make it: a new folder, searched exactly, or by FAISS with "faiss:FOLDER"; "NAME.db" or
+            "http://host:19530/NAME" for Milvus. None: a temporary folder, which `save` copies.
+        embedder: what makes vectors of images: a run folder, the name of shipped weights, or an `Embedder`. None:
+            everything is given as vectors.
+        dimensions: of the vectors, where there is no embedder.
+        device: where the network computes, for an embedder that is a folder or a name: see `Embedder`.
+
+    Raises:
+        ValueError: if there is neither an embedder nor `dimensions`.
+        FileExistsError: if there is something at `path`.
+
+    Example:
+        >>> from rankshot import Gallery
+        >>> gallery = Gallery(dimensions=2)
+        >>> gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"]).ids
+        ['right', 'up']
+        >>> for hit in gallery.search([0.6, 0.8], k=2):  # vectors are compared by cosine
+        ...     print(f"{hit.id} {hit.similarity:.2f}")
+        up 0.80
+        right 0.60
+        >>> gallery.delete("up")
+        >>> len(gallery), "up" in gallery
+        (1, False)
     """
 
     def __init__(
@@ -139,11 +179,21 @@ class Gallery:
         device: str = "auto",
         map_folder: str | Path | None = None,
     ) -> Gallery:
-        """One that is there. The network that it was made with is loaded by its name when it is first needed.
+        """Open a gallery that is there. Its network is loaded by its name when it is first needed.
 
-        embedder  that network, where it has moved; another one is refused
-        device    where it computes: see `Embedder`
-        map_folder   of an adapted gallery of vectors: its map, where it has moved
+        Args:
+            uri: its path, or place, as it was made with.
+            embedder: its network, where that has moved; another one is refused.
+            device: where it computes: see `Embedder`.
+            map_folder: of an adapted gallery of vectors: its map, where that has moved.
+
+        Returns:
+            The gallery.
+
+        Raises:
+            FileNotFoundError: if there is no gallery.
+            Damaged: if its files are not what was written.
+            ValueError: if `embedder` is another network than it was made with.
         """
         device_for(device)  # complains now, and not at the first search
         gallery = cls.__new__(cls)
@@ -178,6 +228,7 @@ class Gallery:
         self.close()
 
     def close(self) -> None:
+        """Close it. What was added is on the disk already."""
         self.store.close()
 
     def add(
@@ -188,11 +239,19 @@ class Gallery:
         *,
         replace: bool = False,
     ) -> Added:
-        """Images, or vectors (n, D). Those that cannot be read are told, and the others are added.
+        """Add images, or vectors. Images that cannot be read are reported, and the others are added.
 
-        ids       one each; None: the path, or the next number that is free
-        metadata  one dictionary each, of what JSON can hold; None: none, and what is replaced keeps its own
-        replace   ids that are there already get these images and metadata instead; else they are an error
+        Args:
+            images: a list of paths, Pillow images, bytes or arrays; or vectors (n, D).
+            ids: one each. None: the path, or the next number that is free.
+            metadata: one dictionary each, of what JSON can hold. None: none, and what is replaced keeps its own.
+            replace: ids that are there already get these images and metadata instead; else they are an error.
+
+        Returns:
+            `ids` that were added, and `failures`.
+
+        Raises:
+            ValueError: if an id is there already or given twice, numbers do not match, or vectors have other dimensions.
         """
         images = _listed(images)
         for what, given in (("ids", ids), ("metadata", metadata)):
@@ -213,10 +272,15 @@ class Gallery:
         *,
         embed: Callable[[Sequence[str | Path]], Iterable[Embedded]] | None = None,
     ) -> AddedFiles:
-        """Files that are not there yet, and anew those that have changed since they were added; ids are their paths.
+        """Add files that are not there yet, and embed again those that have changed since. Their ids are their paths.
 
-        metadata  of all of these; None: what has changed keeps its own
-        embed     what makes vectors of them, in place of the gallery's own network: the same network elsewhere
+        Args:
+            paths: of the files.
+            metadata: of all of these. None: what has changed keeps its own.
+            embed: what makes vectors of them, in place of the gallery's own network: the same network elsewhere.
+
+        Returns:
+            `ids` of new files, ids of `changed` ones, the number that was `there` already, and `failures`.
         """
         encoded([metadata or {}])
         files = {str(id_of(path)): path for path in paths}
@@ -254,7 +318,7 @@ class Gallery:
         return Added(self.store.add(vectors, chosen, chosen_notes, sources, replace=replace), failures)
 
     def items(self, where: Filter | Mapping[str, Any] | None = None) -> Iterator[Item]:
-        """Everything that is there, by id and metadata; `where` as in `search`."""
+        """All images, by id and metadata; `where` as in `search`."""
         lets_through = _filter(where)
         for ids, _, metadata, _ in self.store.chunks():
             for id, note in zip(ids, metadata, strict=True):
@@ -262,14 +326,21 @@ class Gallery:
                     yield Item(id, note)
 
     def delete(self, ids: str | Sequence[str]) -> None:
-        """All of them or, where one is unknown, none."""
+        """Delete images by id: all of them or, if one is unknown, none.
+
+        Raises:
+            ValueError: if an id is unknown.
+        """
         self.store.delete([ids] if isinstance(ids, str) else list(ids))
 
     def mark(self, id: str, right: str | Iterable[str] = (), wrong: str | Iterable[str] = ()) -> None:
-        """What a person says of what a search for the image `id` has found: ids that were right, and that were wrong.
+        """Remember what a person says of a search for the image `id`: which ids were right and which were wrong.
 
-        They are added to the metadata of `id`, {"right": [ids…], "wrong": [ids…]}; what is said last counts, also where it
-        was said of the same two the other way round. `adapt` learns from them. No image is embedded again.
+        The marks are added to the metadata of `id`, {"right": [ids…], "wrong": [ids…]}. What is said last of two images
+        counts. `adapt` learns from them. No image is embedded again.
+
+        Raises:
+            ValueError: if an id is unknown, or this gallery is an adapted one: mark in the one that it was made of.
         """
         if is_adapted(self.store):
             raise ValueError("this gallery is adapted: mark in the one that it was made of, and adapt that one again")
@@ -277,20 +348,34 @@ class Gallery:
             mark(self.store, id, right, wrong)
 
     def search(self, query: Any, k: int = 10, where: Filter | Mapping[str, Any] | None = None) -> list[Hit]:
-        """What is most like an image or a vector, the nearest first; with a list of them, what is like all of these.
+        """The images most similar to a query, the most similar first.
 
-        where   metadata that a hit must have, {"colour": "red"} or {"colour": ["red", "blue"]}; or a function of it
+        Args:
+            query: an image or a vector; or a list of them, to find what is like all of these (their mean).
+            k: how many, at most.
+            where: metadata that a hit must have, {"colour": "red"} or {"colour": ["red", "blue"]}; or a function of the
+                metadata.
+
+        Returns:
+            A list of `Hit`.
+
+        Raises:
+            ValueError: if there is no query, `k` is below 1, or a vector has other dimensions.
         """
         vectors = self._vectors_of(self._several(query))
         mean = torch.nn.functional.normalize(torch.from_numpy(vectors).mean(0, keepdim=True), dim=-1).numpy()
         return self._search(mean, k, where)[0]
 
     def search_each(self, queries: Any, k: int = 10, where: Filter | Mapping[str, Any] | None = None) -> list[list[Hit]]:
-        """For every query what is most like it."""
+        """For every query the images most similar to it; arguments as those of `search`."""
         return self._search(self._vectors_of(list(queries)), k, where)
 
     def duplicates(self, similarity: float = 0.99) -> list[Duplicate]:
-        """Pairs of images that are at least so similar, the most similar first."""
+        """Pairs of images whose cosine is at least `similarity`, the most similar first.
+
+        Raises:
+            ValueError: if `similarity` is not from -1 to 1.
+        """
         if not -1 <= similarity <= 1:
             raise ValueError(f"similarity is a cosine, from -1 to 1, got {similarity}")
         pairs: list[Duplicate] = []
@@ -306,7 +391,7 @@ class Gallery:
         return sorted(pairs, key=lambda pair: -pair.similarity)
 
     def save(self, path: str | Path) -> None:
-        """A copy, in a new place of any kind, as it is now: a folder is there whole or not at all."""
+        """Copy the gallery, as it is now, to a new place of any kind. A folder is there whole or not at all."""
         if not is_folder(str(path)):
             self._copy_into(created(str(path), self.store.dimensions, about_elsewhere(self.store)))
             return
@@ -325,7 +410,12 @@ class Gallery:
 
     @property
     def embedder(self) -> Embedder:
-        """The network that its vectors come from."""
+        """The network that its vectors come from.
+
+        Raises:
+            ValueError: if its vectors were made elsewhere.
+            FileNotFoundError: if the network is gone: open the gallery with `embedder`.
+        """
         if self._embedder is None:
             name = self.store.about["embedder"]["name"]
             if name is None:

@@ -22,14 +22,45 @@ from rankshot.preprocess import Preprocess
 
 
 class Failure(NamedTuple):
-    """An image that could not be read, and why."""
+    """An image that could not be read, and why.
+
+    Attributes:
+        name: its path, or its place in the list.
+        why: what is wrong with it.
+
+    Example:
+        >>> import torch
+        >>> import rankshot
+        >>> embedder = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 1, 2))
+        >>> gallery = rankshot.Gallery(embedder=embedder)
+        >>> gallery.add([b"no picture"]).failures
+        [Failure(name='image 0', why='no image, or of an unknown kind')]
+    """
 
     name: str
     why: str
 
 
 class Unreadable(ValueError):
-    """Some images of a batch could not be read: `failures` tells which."""
+    """Some images of a batch could not be read.
+
+    Args:
+        failures: which, and why.
+        of: how many images there were.
+
+    Attributes:
+        failures: which, and why.
+
+    Example:
+        >>> import torch
+        >>> import rankshot
+        >>> embedder = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 1, 2))
+        >>> try:
+        ...     embedder([b"no picture"])
+        ... except rankshot.gallery.Unreadable as error:
+        ...     print(error)
+        1 of 1 images cannot be read: image 0: no image, or of an unknown kind
+    """
 
     def __init__(self, failures: list[Failure], of: int) -> None:
         self.failures = failures

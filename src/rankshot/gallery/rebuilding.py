@@ -24,7 +24,26 @@ GONE = "No such file or directory"
 
 
 class Rebuilt(NamedTuple):
-    """How many images the gallery has now, and which were left out since their files could not be read."""
+    """What came of `rebuild`.
+
+    Attributes:
+        images: how many the gallery has now.
+        failures: images that were left out, since their files could not be read.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import torch
+        >>> from PIL import Image
+        >>> import rankshot
+        >>> Image.new("L", (8, 8), 100).save("grey.png")
+        >>> embedder = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 2, 2))
+        >>> with rankshot.Gallery("my.gallery", embedder) as gallery:
+        ...     _ = gallery.add(["grey.png"])
+        >>> Path("grey.png").unlink()
+        >>> rebuilt = rankshot.gallery.rebuild("my.gallery", embedder, skip_missing=True)
+        >>> rebuilt.images, rebuilt.failures[0].why
+        (0, 'No such file or directory')
+    """
 
     images: int
     failures: list[Failure]
@@ -38,13 +57,40 @@ def rebuild(
     skip_missing: bool = False,
     tell: Callable[[int], None] = lambda done: None,
 ) -> Rebuilt:
-    """Embed every image from its file, which is found by the image's id. Whole or not at all.
+    """Embed every image of a gallery anew, by another network, from its file, which is found by the image's id.
 
-    uri   of the gallery
-    embedder   the network: a run folder, the name of weights that come with the package, an `Embedder`
-    to    where to make a new gallery, of any kind. None: in the place of the old one, which must be in a folder
-    skip_missing   leave out images whose files are gone or cannot be read. Else they are an error (`Unreadable`)
-    tell  is told how many are done
+    Ids and metadata stay. It is done whole or not at all.
+
+    Args:
+        uri: of the gallery.
+        embedder: the network: a run folder, the name of shipped weights, or an `Embedder`.
+        to: where to make a new gallery, of any kind. None: in the place of the old one, which must be in a folder.
+        skip_missing: leave out images whose files are gone or cannot be read; else they are an error.
+        tell: called with the number of images that are done.
+
+    Returns:
+        How many images there are now, and which were left out.
+
+    Raises:
+        Unreadable: if files are gone or cannot be read, and `skip_missing` is not set.
+        ValueError: if the gallery is in no folder and `to` is None.
+
+    Example:
+        >>> import torch
+        >>> from PIL import Image
+        >>> import rankshot
+        >>> Image.new("L", (8, 8), 100).save("grey.png")
+        >>> small = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 2, 2))
+        >>> with rankshot.Gallery("my.gallery", small) as gallery:
+        ...     _ = gallery.add(["grey.png"])
+        ...     gallery.store.dimensions
+        4
+        >>> large = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 4, 4))
+        >>> rankshot.gallery.rebuild("my.gallery", large)
+        Rebuilt(images=1, failures=[])
+        >>> with rankshot.Gallery.open("my.gallery", large) as gallery:
+        ...     gallery.store.dimensions
+        16
     """
     if to is not None:
         check_new(to)

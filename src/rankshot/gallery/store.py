@@ -21,7 +21,21 @@ ENCODER = json.JSONEncoder(allow_nan=False)
 
 
 class Hit(NamedTuple):
-    """Something that was found: its cosine with what was looked for."""
+    """An image that was found.
+
+    Attributes:
+        id: of the image.
+        similarity: its cosine with the query.
+        metadata: of the image.
+
+    Example:
+        >>> from rankshot import Gallery
+        >>> gallery = Gallery(dimensions=2)
+        >>> added = gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"], metadata=[{"side": "x"}, {"side": "y"}])
+        >>> hit = gallery.search([0.6, 0.8], k=1)[0]
+        >>> hit.id, round(hit.similarity, 4), hit.metadata
+        ('up', 0.8, {'side': 'y'})
+    """
 
     id: str
     similarity: float
@@ -29,7 +43,20 @@ class Hit(NamedTuple):
 
 
 class Damaged(ValueError):
-    """What lies on the disk is not what was written."""
+    """The files of a gallery are not what was written. `rankshot gallery rescue` saves what is intact.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from rankshot.gallery import Damaged, Gallery
+        >>> with Gallery("my.gallery", dimensions=2) as gallery:
+        ...     added = gallery.add([[1.0, 0.0]], ids=["right"])
+        >>> _ = Path("my.gallery/vectors.f32").write_bytes(bytes(8))  # zeros in place of the vector
+        >>> try:
+        ...     Gallery.open("my.gallery").search([1.0, 0.0])
+        ... except Damaged as error:
+        ...     print("their checksum is wrong" in str(error))
+        True
+    """
 
 
 class Source(NamedTuple):

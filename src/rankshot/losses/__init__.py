@@ -1,4 +1,8 @@
-"""What a training loop calls: loss(embeddings, labels) -> scalar."""
+"""What a training loop calls: loss(embeddings, labels) -> scalar.
+
+Embeddings are (B, D) float, labels (B,) integers. Losses are called as those of pytorch-metric-learning, with `ref_emb`
+and `ref_labels` for references. `CrossBatchMemory` and `GatheredLoss` are built around another loss.
+"""
 
 from .classifier_loss import ClassifierLoss
 from .cross_batch_memory import CrossBatchMemory

@@ -37,6 +37,26 @@ class BatchLoss(nn.Module):
         ref_ids: Tensor | None = None,
         ref_embeddings: Tensor | None = None,
     ) -> Tensor:
+        """The loss of a batch.
+
+        Args:
+            embeddings: (B, D) float of any precision; need not be normalised.
+            labels: (B,) integers, the class of each image.
+            indices_tuple: must be None. It is there for pytorch-metric-learning's order of arguments; a miner is refused.
+            ref_emb: (G, D) references to compare the images with. None: the images are compared with one another.
+            ref_labels: (G,) integers, of the references.
+            ids: (B,) integers, which image each one is.
+            ref_ids: (G,) integers, which image each reference is. An image is not compared with references of its own id.
+            ref_embeddings: the former name of `ref_emb`.
+
+        Returns:
+            A scalar, or (B,) with reduction "none". Computed in float32, or in float64 for float64 embeddings.
+
+        Raises:
+            TypeError: if embeddings are not floating point, or labels or ids are not integers.
+            ValueError: if shapes do not fit, only one of `ref_emb` and `ref_labels` is given, or `indices_tuple` is not
+                None.
+        """
         labels = checked_batch("embeddings", embeddings, "labels", labels)
         references = checked_references(
             embeddings, labels, indices_tuple, ref_emb, ref_labels, ids, ref_ids, ref_embeddings
@@ -45,17 +65,17 @@ class BatchLoss(nn.Module):
             return self.compute(embeddings, labels, references)
 
     def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
-        """(B, D) of any precision and (B,), and references, or None -> (), or (B,) with reduction "none"."""
+        """The loss of checked inputs: (B, D), (B,) and references or None -> a scalar, or (B,) with reduction "none"."""
         raise NotImplementedError
 
     def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
-        """(), (): their quotient is the mean. For who has only a part of the queries, as one of several processes."""
+        """Sum and count, two scalars whose quotient is the mean: for a process that has only a part of the queries."""
         raise NotImplementedError
 
     def reduced(self, losses: Tensor, counted: Tensor) -> Tensor:
-        """(Q,) or (Q, any): what is lost, 0 where it does not count, and what counts. The mean is over all that does.
+        """Apply `reduction` to losses (Q,) or (Q, any), given which of them count, in the same shape; the others must be 0.
 
-        Of a query by itself it is the mean over its own.
+        The mean is over all that count. With reduction "none" it is the mean over those of each query.
         """
         if self.reduction == "mean":
             return losses.sum() / counted.sum().clamp(min=1)
@@ -81,5 +101,5 @@ class CosineLoss(BatchLoss):
         return self.of_cosines(queries.to(dtype) @ items.to(dtype).T, *relevance_of(labels, *known))
 
     def of_cosines(self, cosines: Tensor, relevance: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        """(Q, G) cosines, which items are relevant to a query, and which count at all -> what `reduced` takes."""
+        """The loss from cosines, which items are relevant, and which count, (Q, G) each -> what `reduced` takes."""
         raise NotImplementedError

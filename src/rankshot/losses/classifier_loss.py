@@ -15,22 +15,38 @@ NOBODY = -(2**62)  # a label that torch may pass over: by itself it would do so 
 
 
 class ClassifierLoss(BatchLoss):
-    """Which of the training classes is it? Cross-entropy of a linear layer, or of cosines.
+    """Cross-entropy over the training classes, of a linear layer or of cosines.
 
-    What it optimises: the softmax over weight_c . x + bias_c, or with `cosine` over scale * cos(weight_c, x) (Chen et al.,
-    2019, "Baseline++"). The layer is part of the loss: give its parameters to the optimiser too. At test time it
-    is not used, since the classes are others.
+    What it optimises: the softmax over weight_c . x + bias_c, or with `cosine` over scale * cos(weight_c, x) (Chen et
+    al., 2019, "Baseline++"). The layer `head` is part of the loss: give its parameters to the optimiser too. At test time
+    it is not used, since the classes are others.
 
-    What batches it needs: any. Labels are numbers from 0 to `classes` - 1, of training as a whole and not of the batch.
+    What batches it needs: any. Labels are numbers from 0 to `classes` - 1, of all training classes and not of the batch.
 
-    | input      | shape  | what                          |
-    |------------|--------|-------------------------------|
-    | embeddings | (B, D) | float of any precision        |
+    | input      | shape  | what                           |
+    |------------|--------|--------------------------------|
+    | embeddings | (B, D) | float of any precision         |
     | labels     | (B,)   | integers from 0 to classes - 1 |
 
-    >>> import torch
-    >>> ClassifierLoss(dimensions=2, classes=3)(torch.eye(2), torch.tensor([2, 0])).shape
-    torch.Size([])
+    Args:
+        dimensions: D of the embeddings.
+        classes: number of training classes.
+        cosine: by cosines, as Baseline++, rather than by a linear layer.
+        scale: factor of the cosines.
+        reduction: mean, sum, or none.
+
+    Raises:
+        ValueError: if a setting is out of range; when called, if a label is out of range or `ref_emb` is given.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.losses import ClassifierLoss
+        >>> loss = ClassifierLoss(dimensions=2, classes=2, cosine=True, scale=10.0)
+        >>> loss.head.weight.data = torch.eye(2)
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.6, 0.8]])  # the second is nearer to class 1
+        >>> value = loss(embeddings, torch.tensor([0, 0]))
+        >>> round(value.item(), 4)  # the mean of log(1 + e^-10) and log(1 + e^2)
+        1.0635
     """
 
     def __init__(
@@ -47,7 +63,7 @@ class ClassifierLoss(BatchLoss):
         return self._entropy(embeddings, labels, self.reduction)
 
     def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
-        """References are left alone: other processes classify their own images."""
+        """Sum and count of the own images; references are ignored, since other processes classify their own."""
         return self._entropy(embeddings, labels, "sum"), (labels != NOBODY).sum()
 
     def _entropy(self, embeddings: Tensor, labels: Tensor, reduction: str) -> Tensor:

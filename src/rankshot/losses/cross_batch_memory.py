@@ -19,24 +19,34 @@ MOST_IMAGES, MOST_DIMENSIONS = 2**24, 2**20
 
 
 class CrossBatchMemory(nn.Module):
-    """A loss whose images are compared with those of their batch, and with the last ones of earlier batches besides.
+    """A loss that also compares the images of a batch with images of earlier batches (Wang et al., 2020).
 
-    What is remembered is a constant: it has no gradient, and is as the network embedded it then (Wang et al., 2020). An
-    image is never compared with what is remembered of itself, where `ids` tell which image is which.
-
-    The memory is part of its state: a checkpoint of a training run has it too.
+    Remembered embeddings are constants: they have no gradient, and are as the network embedded them then. An image is
+    never compared with what is remembered of itself, if `ids` tell which image is which. The memory is part of the state
+    dict, and so of the checkpoint of a training run.
 
     Args:
         loss: any loss of this package that compares images with one another.
         embedding_size: dimensions of the embeddings.
         memory_size: how many images to remember; the oldest go first.
 
-    >>> from rankshot.losses import RankingLoss
-    >>> loss = CrossBatchMemory(RankingLoss(), embedding_size=4, memory_size=100)
-    >>> for batch in range(3):
-    ...     value = loss(torch.randn(8, 4), torch.arange(8) % 2)
-    >>> len(loss)
-    24
+    Raises:
+        TypeError: if `loss` is not one of this package, or is a `ClassifierLoss`.
+        ValueError: if a size is out of range.
+
+    Example:
+        The one image of the second batch is compared with the two of the first:
+
+        >>> import torch
+        >>> from rankshot.losses import CrossBatchMemory, SupConLoss
+        >>> loss = CrossBatchMemory(SupConLoss(temperature=1.0), embedding_size=2, memory_size=100)
+        >>> loss(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 1])).item()  # no two images of one class yet
+        0.0
+        >>> value = loss(torch.tensor([[0.8, 0.6]]), torch.tensor([0]))
+        >>> round(value.item(), 4)  # -log(e^0.8 / (e^0.8 + e^0.6))
+        0.5981
+        >>> len(loss)  # images remembered
+        3
     """
 
     def __init__(self, loss: BatchLoss, embedding_size: int, memory_size: int = 1024) -> None:
@@ -58,7 +68,20 @@ class CrossBatchMemory(nn.Module):
     def forward(
         self, embeddings: Tensor, labels: Tensor, indices_tuple: Any = None, *, ids: Tensor | None = None
     ) -> Tensor:
-        """embeddings (B, D), labels (B,), and ids (B,), which image each one is; without them every image is a new one."""
+        """The loss of a batch, which is remembered then.
+
+        Args:
+            embeddings: (B, D) float.
+            labels: (B,) integers.
+            indices_tuple: must be None; a miner is refused.
+            ids: (B,) integers, which image each one is. None: every image is a new one.
+
+        Returns:
+            A scalar, or (B,) if the reduction of the loss is "none".
+
+        Raises:
+            ValueError: if the embeddings have another size than the memory, or the batch is larger than the memory.
+        """
         labels = checked_batch("embeddings", embeddings, "labels", labels)
         checked_references(embeddings, labels, indices_tuple, None, None, None, None, None)
         ids = self.new_ids(len(embeddings)) if ids is None else checked_ids("ids", ids, embeddings)
@@ -69,11 +92,11 @@ class CrossBatchMemory(nn.Module):
         return value
 
     def new_ids(self, images: int) -> Tensor:
-        """For images of which nobody says which they are."""
+        """Ids (images,) for images that come without."""
         return -1 - self.added - torch.arange(images, device=self.added.device)
 
     def extended(self, batch: References) -> References:
-        """A batch that is compared with itself, and what is remembered besides."""
+        """The references of a batch that is compared with itself, followed by those in the memory."""
         size, dimensions = self.embeddings.shape
         if batch.embeddings.shape[1] != dimensions:
             raise ValueError(f"the memory is of {dimensions} dimensions, got embeddings of {batch.embeddings.shape[1]}")
@@ -90,7 +113,7 @@ class CrossBatchMemory(nn.Module):
 
     @torch.no_grad()
     def add(self, embeddings: Tensor, labels: Tensor, ids: Tensor) -> None:
-        """Remember these, in place of the oldest."""
+        """Remember embeddings (B, D), labels (B,) and ids (B,), in place of the oldest."""
         places = (self.added + torch.arange(len(embeddings), device=embeddings.device)) % len(self.labels)
         self.embeddings.index_copy_(0, places, unit_vectors(embeddings.detach()).to(self.embeddings.dtype))
         self.labels.index_copy_(0, places, labels)
@@ -102,7 +125,7 @@ class CrossBatchMemory(nn.Module):
         return min(int(self.added), len(self.labels))
 
     def reset(self) -> None:
-        """Forget them all."""
+        """Forget all images."""
         self.labels.fill_(EMPTY)
         self.ids.fill_(EMPTY)
         self.added.zero_()

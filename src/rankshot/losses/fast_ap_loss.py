@@ -17,11 +17,11 @@ LARGEST = 4.0  # squared distance of two unit vectors
 
 @register("fast-ap", fixed={"reduction": "mean"}, summary="average precision by histograms (Cakir et al., 2019)")
 class FastAPLoss(CosineLoss):
-    """Average precision as if all items of one bin of distances shared a place.
+    """FastAP: average precision where all items in one bin of distances share a rank.
 
-    What it optimises: 1 - AP, with AP = 1/P sum_b h+_b H+_b / H_b: h+ how many relevant items each bin has, H+ and H how
-    many relevant items, and items, there are up to it. Bins are soft: an item counts in the two bins that it lies
-    between, in the manner of linear interpolation.
+    What it optimises: 1 - AP, with AP = 1/P sum_b h+_b H+_b / H_b. h+_b is the number of relevant items in bin b; H+_b
+    and H_b are the numbers of relevant items, and of all items, up to it. Bins are soft: an item counts in the two bins
+    that it lies between, by linear interpolation.
 
     What batches it needs: several classes with two or more images each; large ones, the paper says. Queries with nothing
     relevant or nothing irrelevant are left out of the mean.
@@ -37,8 +37,17 @@ class FastAPLoss(CosineLoss):
         bins: of the histogram of distances.
         reduction: mean, sum, or none.
 
-    >>> FastAPLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
-    tensor(...)
+    Raises:
+        ValueError: if a setting is out of range.
+
+    Example:
+        Two images of class 0; the one of class 1 lies between them, so both rank it first, with AP 1/2:
+
+        >>> import torch
+        >>> from rankshot.losses import FastAPLoss
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> round(FastAPLoss()(embeddings, torch.tensor([0, 1, 0])).item(), 4)
+        0.5
     """
 
     def __init__(self, bins: int = 10, *, reduction: str = "mean") -> None:
@@ -57,4 +66,5 @@ class FastAPLoss(CosineLoss):
         return (1 - precision) * rankable, rankable
 
     def extra_repr(self) -> str:
+        """The settings, for `repr`."""
         return f"bins={self.bins}"

@@ -23,19 +23,29 @@ from .cross_batch_memory import CrossBatchMemory
 
 
 class GatheredLoss(nn.Module):
-    """Any loss of this package over the images of all processes, for a network in `DistributedDataParallel`.
+    """A loss over the images of all processes, for a network in `DistributedDataParallel`.
 
-    Parts may be uneven. The value is the mean over all, the same on every process; "sum" and "none" are refused. In a
-    single process, and where `torch.distributed` is not set up, it is the loss itself. Batch norm is no part of it: in
+    The batches of the processes may differ in size. The value is the mean over all images, the same on every process. In
+    a single process, and where `torch.distributed` is not set up, it is the loss itself. Batch norm is not part of it: in
     training it must see the whole batch too, by `models.gather_batch_norm(network)`.
 
     Args:
         loss: a loss with reduction "mean", or a `CrossBatchMemory` of one, which then remembers images of all processes.
         group: of processes. None: all of them.
 
-    >>> from rankshot.losses import RankingLoss
-    >>> GatheredLoss(RankingLoss())(torch.randn(8, 4), torch.arange(8) % 2).shape  # here: a single process
-    torch.Size([])
+    Raises:
+        TypeError: if `loss` is not one of this package.
+        ValueError: if its reduction is not "mean".
+
+    Example:
+        In a single process, as here, it gives what the loss gives:
+
+        >>> import torch
+        >>> from rankshot.losses import GatheredLoss, SupConLoss
+        >>> loss = GatheredLoss(SupConLoss(temperature=1.0))
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> round(loss(embeddings, torch.tensor([0, 0, 1])).item(), 4)
+        0.4846
     """
 
     def __init__(self, loss: BatchLoss | CrossBatchMemory, group: Any = None) -> None:
@@ -49,7 +59,19 @@ class GatheredLoss(nn.Module):
         self.loss, self.group = base, group
 
     def forward(self, embeddings: Tensor, labels: Tensor, *, ids: Tensor | None = None) -> Tensor:
-        """embeddings (B, D), labels (B,), and ids (B,) of this process's part; ids on all processes, or on none."""
+        """The loss over the images of all processes.
+
+        Args:
+            embeddings: (B, D) float, those of this process.
+            labels: (B,) integers.
+            ids: (B,) integers, which image each one is; on all processes, or on none.
+
+        Returns:
+            A scalar, the same on every process.
+
+        Raises:
+            ValueError: if the embeddings of the processes differ in size, or only some processes give ids.
+        """
         labels = checked_batch("embeddings", embeddings, "labels", labels)
         ids = None if ids is None else checked_ids("ids", ids, embeddings)
         if not is_shared(self.group):

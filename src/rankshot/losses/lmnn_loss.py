@@ -16,12 +16,12 @@ MOST_NEIGHBOURS = 10**6
 
 @register("lmnn", fixed={"reduction": "mean"}, summary="large margin nearest neighbours (Weinberger and Saul, 2009)")
 class LMNNLoss(CosineLoss):
-    """Draws each image's nearest neighbours of its class to it, and pushes out who of another class comes as near.
+    """Large margin nearest neighbours: pulls near images of the same class in, and pushes images of other classes out.
 
-    What it optimises: (1 - push) sum_j d(i, j) + push sum_{j, l} [margin + d(i, j) - d(i, l)]_+, with squared distances of
-    unit vectors, for the `neighbours` nearest images j of i's class and all images l of other classes; the mean over i.
-    The paper chooses the neighbours once, in the space of the pixels; here they are the batch's, as the network sees it.
-    Its margin is 1, of distances that can be of any size; those of unit vectors end at 4, and with ReLUs before at 2.
+    What it optimises: (1 - push) sum_j d(i, j) + push sum_{j, l} [margin + d(i, j) - d(i, l)]_+, with squared distances
+    of unit vectors, for the `neighbours` nearest images j of i's class and all images l of other classes; the mean over
+    i. The paper chooses the neighbours once, by pixels; here they are those of the batch, by the embeddings. Its margin
+    is 1, for distances of any size; squared distances of unit vectors are at most 4, and at most 2 after a ReLU.
 
     What batches it needs: several classes with two or more images each. An image that is alone in its class is left out.
 
@@ -38,8 +38,18 @@ class LMNNLoss(CosineLoss):
         push: weight of keeping others out; 1 - push is that of drawing its own in.
         reduction: mean, sum, or none.
 
-    >>> LMNNLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
-    tensor(...)
+    Raises:
+        ValueError: if a setting is out of range.
+
+    Example:
+        Squared distances: 0.4 between the first two, 2.0 and 0.8 from these to the third:
+
+        >>> import torch
+        >>> from rankshot.losses import LMNNLoss
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> value = LMNNLoss(margin=0.5, push=0.5)(embeddings, torch.tensor([0, 0, 1]))
+        >>> round(value.item(), 4)  # pull 0.5 * 0.4 twice, push 0.5 * (0.5 + 0.4 - 0.8) once, over two images
+        0.225
     """
 
     def __init__(self, neighbours: int = 3, margin: float = 0.5, push: float = 0.5, *, reduction: str = "mean") -> None:
@@ -60,4 +70,5 @@ class LMNNLoss(CosineLoss):
         return lost, relevance.any(-1)
 
     def extra_repr(self) -> str:
+        """The settings, for `repr`."""
         return f"neighbours={self.neighbours}, margin={self.margin:g}, push={self.push:g}"

@@ -17,11 +17,11 @@ from .registry import register
     summary="neighbourhood components analysis (Goldberger et al., 2004): the chance of a right neighbour",
 )
 class NCALoss(CosineLoss):
-    """Every image picks a neighbour at random, the nearer the likelier: the chance that it is one of its own class.
+    """Neighbourhood components analysis: the chance that a random neighbour, nearer ones more likely, is of the own class.
 
     What it optimises: -log sum_{j of i's class} p_ij, with p_ij the softmax over j of -|u_i - u_j|^2 / temperature, for
-    unit vectors u; an image never picks itself. (The paper gives the sum of the chances and that of their logarithms as
-    equals; the logarithm has a gradient where all is wrong yet.)
+    unit vectors u; an image never picks itself. (The paper treats the sum of the chances and the sum of their logarithms
+    as equal; the logarithm has a gradient also where everything is still wrong.)
 
     What batches it needs: several classes with two or more images each. An image that is alone in its class is left out.
 
@@ -36,8 +36,18 @@ class NCALoss(CosineLoss):
         temperature: how soft the choice of a neighbour is.
         reduction: mean, sum, or none.
 
-    >>> NCALoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
-    tensor(...)
+    Raises:
+        ValueError: if a setting is out of range.
+
+    Example:
+        Squared distances: 0.4 between the first two, 2.0 and 0.8 from these to the third:
+
+        >>> import torch
+        >>> from rankshot.losses import NCALoss
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> value = NCALoss(temperature=1.0)(embeddings, torch.tensor([0, 0, 1]))
+        >>> round(value.item(), 4)  # the mean of -log(e^-0.4 / (e^-0.4 + e^-2.0)) and -log(e^-0.4 / (e^-0.4 + e^-0.8))
+        0.3485
     """
 
     def __init__(self, temperature: float = 0.1, *, reduction: str = "mean") -> None:
@@ -52,4 +62,5 @@ class NCALoss(CosineLoss):
         return -right.masked_fill(alone.squeeze(-1), 0.0), ~alone.squeeze(-1)
 
     def extra_repr(self) -> str:
+        """The settings, for `repr`."""
         return f"temperature={self.temperature:g}"

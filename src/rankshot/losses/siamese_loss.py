@@ -24,14 +24,14 @@ MOST_DIMENSIONS = 2**20
     presets={**PRESETS, "mini-imagenet": {**PRESETS["mini-imagenet"], "updates": 24_000, "learning_rate": 0.01}},
 )
 class SiameseLoss(BatchLoss):
-    """Are two images of one class? Asked of every pair of the batch, and learned as a two-way softmax.
+    """Are two images of the same class? Asked of every pair of the batch, as a two-way softmax.
 
-    What it optimises: the cross-entropy of "same" and "different", from the absolute difference of the two normalised
-    embeddings, entry by entry, through one linear layer. The layer is part of the loss: give its parameters to the
-    optimiser too. At test time it is not used; images are compared by the cosine of their embeddings.
+    What it optimises: the cross-entropy of "same" and "different". A linear layer `head` takes the absolute difference of
+    the two normalised embeddings, entry by entry. The layer is part of the loss: give its parameters to the optimiser
+    too. At test time it is not used; images are compared by the cosine of their embeddings.
 
-    What batches it needs: any with two images or more. Most pairs differ in class when there are many classes. It looks at
-    one pair at a time; `RankingLoss` optimises whole rankings.
+    What batches it needs: any with two images or more. Most pairs differ in class when there are many classes. It looks
+    at one pair at a time; `RankingLoss` optimises whole rankings.
 
     | input      | shape  | what                                                        |
     |------------|--------|-------------------------------------------------------------|
@@ -40,9 +40,25 @@ class SiameseLoss(BatchLoss):
     | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
     | ref_labels | (G,)   | integers                                                    |
 
-    >>> loss = SiameseLoss(dimensions=2)
-    >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1])).shape
-    torch.Size([])
+    Args:
+        dimensions: D of the embeddings.
+        reduction: mean (over all pairs), sum, or none (the mean over the pairs of each image).
+
+    Raises:
+        ValueError: if a setting is out of range; when called, if a batch has one image, or embeddings of another size.
+
+    Example:
+        A head that says "different" for pairs that differ by more than 1 in sum:
+
+        >>> import torch
+        >>> from rankshot.losses import SiameseLoss
+        >>> loss = SiameseLoss(dimensions=2)
+        >>> loss.head.weight.data = torch.tensor([[10.0, 10.0], [0.0, 0.0]])  # of "different", of "same"
+        >>> loss.head.bias.data = torch.tensor([-10.0, 0.0])
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])  # the pairs differ by 0.8, 2.0 and 1.2
+        >>> value = loss(embeddings, torch.tensor([0, 0, 1]))  # (log(1 + e^-2) + log(1 + e^-10) + log(1 + e^-2)) / 3
+        >>> round(value.item(), 4)
+        0.0846
     """
 
     def __init__(self, dimensions: int, *, reduction: str = "mean") -> None:

@@ -19,13 +19,14 @@ from .registry import PRESETS, RECIPE, register
     summary="average precision with softened comparisons (Brown et al., 2020)",
 )
 class SmoothAPLoss(CosineLoss):
-    """Average precision with every comparison of two scores softened to a sigmoid.
+    """Smooth-AP: average precision with every comparison of two scores softened to a sigmoid.
 
-    What it optimises: 1 - AP, where "item j stands above item i" counts sigmoid((s_j - s_i) / temperature) instead of 0 or
-    1. The lower the temperature, the nearer to AP, and the fewer pairs have a gradient.
+    What it optimises: 1 - AP, where "item j stands above item i" counts sigmoid((s_j - s_i) / temperature) instead of 0
+    or 1. The lower the temperature, the nearer to AP, and the fewer pairs have a gradient.
 
     What batches it needs: several classes with two or more images each. Every query compares every pair of items, so time
-    and memory grow with the cube of the batch; `RankingLoss` takes large batches.
+    and memory grow with the cube of the batch; `RankingLoss` takes large batches. Queries with nothing relevant or
+    nothing irrelevant are left out of the mean.
 
     | input      | shape  | what                                                        |
     |------------|--------|-------------------------------------------------------------|
@@ -34,15 +35,21 @@ class SmoothAPLoss(CosineLoss):
     | ref_emb    | (G, D) | what to compare with; without it, the others of the batch   |
     | ref_labels | (G,)   | integers                                                    |
 
-    Queries with nothing relevant or nothing irrelevant are left out of the mean.
-
     Args:
         temperature: how soft a comparison is.
         reduction: mean, sum, or none.
 
-    >>> loss = SmoothAPLoss()
-    >>> loss(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
-    tensor(...)
+    Raises:
+        ValueError: if a setting is out of range.
+
+    Example:
+        Two images of class 0; the one of class 1 lies between them, so both rank it first, with AP 1/2:
+
+        >>> import torch
+        >>> from rankshot.losses import SmoothAPLoss
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> round(SmoothAPLoss()(embeddings, torch.tensor([0, 1, 0])).item(), 4)
+        0.5
     """
 
     def __init__(self, temperature: float = 0.01, *, reduction: str = "mean") -> None:
@@ -61,4 +68,5 @@ class SmoothAPLoss(CosineLoss):
         return (1 - precision) * rankable, rankable
 
     def extra_repr(self) -> str:
+        """The settings, for `repr`."""
         return f"temperature={self.temperature:g}"

@@ -13,7 +13,7 @@ from .registry import register
 
 @register("supcon", fixed={"reduction": "mean"}, summary="supervised contrastive learning (Khosla et al., 2020)")
 class SupConLoss(CosineLoss):
-    """Each image of one's class is to be picked out of all others, one at a time.
+    """Supervised contrastive learning: each image of the same class is to be picked out of all others, one at a time.
 
     What it optimises: -mean_{j of i's class} log p_ij, with p_ij the softmax over j of cos(i, j) / temperature: the mean
     stands outside the logarithm (the paper's L_out), where NCA has the sum inside.
@@ -31,8 +31,18 @@ class SupConLoss(CosineLoss):
         temperature: of the softmax over the batch.
         reduction: mean, sum, or none.
 
-    >>> SupConLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
-    tensor(...)
+    Raises:
+        ValueError: if a setting is out of range.
+
+    Example:
+        Cosines: 0.8 between the first two, 0.0 and 0.6 from these to the third:
+
+        >>> import torch
+        >>> from rankshot.losses import SupConLoss
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> value = SupConLoss(temperature=1.0)(embeddings, torch.tensor([0, 0, 1]))
+        >>> round(value.item(), 4)  # the mean of -log(e^0.8 / (e^0.8 + e^0)) and -log(e^0.8 / (e^0.8 + e^0.6))
+        0.4846
     """
 
     def __init__(self, temperature: float = 0.1, *, reduction: str = "mean") -> None:
@@ -46,4 +56,5 @@ class SupConLoss(CosineLoss):
         return -right, n_relevant > 0
 
     def extra_repr(self) -> str:
+        """The settings, for `repr`."""
         return f"temperature={self.temperature:g}"

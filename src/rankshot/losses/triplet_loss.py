@@ -14,7 +14,7 @@ from .registry import register
 
 @register("triplet", fixed={"reduction": "mean"}, summary="triplets with semi-hard negatives (Schroff et al., 2015)")
 class TripletLoss(CosineLoss):
-    """Of each pair of one class, the second image is to be nearer to the first than any of another class, by a margin.
+    """Triplets with semi-hard negatives: an image of the same class is to be nearer than one of another, by a margin.
 
     What it optimises: [margin + d(a, p) - d(a, n)]_+ over all pairs (a, p) of one class, with squared distances of unit
     vectors. n is the semi-hard negative: the nearest that is farther than p; where there is none, the farthest.
@@ -33,8 +33,18 @@ class TripletLoss(CosineLoss):
         margin: by which an image of the own class is to be nearer.
         reduction: mean (over all pairs), sum, or none (the mean over the pairs of each image).
 
-    >>> TripletLoss()(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), torch.tensor([0, 0, 1]))
-    tensor(...)
+    Raises:
+        ValueError: if a setting is out of range.
+
+    Example:
+        Squared distances: 0.4 between the first two, 2.0 and 0.8 from these to the third:
+
+        >>> import torch
+        >>> from rankshot.losses import TripletLoss
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> value = TripletLoss(margin=0.5)(embeddings, torch.tensor([0, 0, 1]))
+        >>> round(value.item(), 4)  # ([0.5 + 0.4 - 2.0]_+ + [0.5 + 0.4 - 0.8]_+) / 2
+        0.05
     """
 
     def __init__(self, margin: float = 0.2, *, reduction: str = "mean") -> None:
@@ -54,4 +64,5 @@ class TripletLoss(CosineLoss):
         return lost, pairs
 
     def extra_repr(self) -> str:
+        """The settings, for `repr`."""
         return f"margin={self.margin:g}"

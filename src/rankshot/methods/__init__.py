@@ -1,4 +1,7 @@
-"""The systems of the paper's tables, and today's rivals: one file each, one small interface. Losses are methods, too."""
+"""Few-shot systems to train by: those of the paper's tables, and today's rivals; one file each, one small interface.
+
+Every loss of `rankshot.losses` is a method, too. `METHODS` has them all by name.
+"""
 
 import rankshot.losses  # noqa: F401  # registers those that are methods by themselves
 

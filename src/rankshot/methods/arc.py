@@ -141,14 +141,31 @@ AS_PUBLISHED: dict[str, Any] = {
 class ARC(Episodic):
     """Attentive Recurrent Comparators (Shyam et al., 2017): glimpses at two images in turns tell whether they are alike.
 
-    Every image of a batch is compared with the next one of its class, and with one of the next class: as many pairs of one
-    class as of two. Optimises the cross-entropy of "same" and "different".
+    Every image of a batch is compared with the next one of its class, and with one of the next class: as many pairs of
+    one class as of two. It optimises the cross-entropy of "same" and "different".
 
     Args:
+        context: what the method is made for.
         glimpses: how many at each image of a pair.
         window: pixels of a side of a glimpse.
         hidden: states of the LSTM.
         blocks: of Conv4 whose feature maps it looks at (ConvARC); 0 for the pixels themselves.
+
+    Example:
+        With weights of zero every pair is as likely the same as different, and the loss is log(2):
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import ARC, Context
+        >>> preprocess = rankshot.Preprocess(1, 28, 28)
+        >>> embedder = rankshot.wrap(rankshot.models.Conv4(filters=4), preprocess=preprocess)
+        >>> method = ARC(Context(embedder.embedding_dim, classes=100, batch_classes=2, batch_size=4), glimpses=2, hidden=8)
+        >>> network = method.network(embedder)
+        >>> for weight in network.parameters():
+        ...     _ = torch.nn.init.zeros_(weight)
+        >>> loss, embeddings = method.learn(network, torch.rand(4, 1, 28, 28), torch.tensor([0, 0, 1, 1]))
+        >>> round(loss.item(), 4), embeddings
+        (0.6931, None)
     """
 
     mixed: ClassVar[bool] = False

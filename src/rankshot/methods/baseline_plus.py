@@ -72,9 +72,23 @@ class BaselinePlus(Classifying):
     """Baseline++ (Chen et al., 2019): a classifier by cosines, whose last layer is learned anew for every task.
 
     Args:
+        context: what the method is made for.
         passes: through the labelled images at test.
         rate: of learning from them.
         scale: of the cosines.
+
+    Example:
+        One labelled image a class, in two dimensions, and one query:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import Context, BaselinePlus
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=5, batch_size=30)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = BaselinePlus(context).network(embedder)
+        >>> support, queries = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[0.8, 0.6]]])
+        >>> network.class_scores(support, queries).detach().round(decimals=2)  # 10 times the cosines with learned weights
+        tensor([[[8., 6.]]])
     """
 
     def __init__(self, context: Context, *, passes: int = 100, rate: float = 0.01, scale: float = 10.0) -> None:

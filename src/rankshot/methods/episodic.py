@@ -17,13 +17,28 @@ MOST_TASKS = 10_000  # in a batch
 
 
 class Episodic(Method):
-    """Each batch is an episode of `batch_classes` classes: its labelled images classify the others, by the network's rule.
+    """Trains on episodes: the labelled images of a batch classify its others, by the network's rule.
 
-    Optimises the cross-entropy of the right classes.
+    A batch is `tasks` episodes of `batch_classes` classes. It optimises the cross-entropy of the right classes.
 
     Args:
+        context: what the method is made for.
         shot: labelled images a class of a training episode; the others of a class are to be classified.
         tasks: episodes in a batch.
+
+    Raises:
+        ValueError: if a class has not more than `shot` images in a batch, or the batch is no whole number of episodes.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.methods import Context, Episodic
+        >>> method = Episodic(Context(embedding_dim=64, classes=100, batch_classes=2, batch_size=4))
+        >>> support, queries = method.split(torch.tensor([10, 11, 20, 21]))  # two images of each of two classes
+        >>> support.flatten().tolist(), queries.flatten().tolist()
+        ([10, 20], [11, 21])
+        >>> scores = torch.tensor([[[0.8, 0.0], [0.0, 0.8]]])  # (tasks, queries, way)
+        >>> round(method.cross_entropy(scores).item(), 4)  # log(1 + e^-0.8)
+        0.3711
     """
 
     in_parts: ClassVar[bool] = True
@@ -59,16 +74,16 @@ class Episodic(Method):
             return self.cross_entropy(scores), embeddings
 
     def decisive(self, tasks: Sequence[Any]) -> int:
-        """Classification with as many shots as in training, among the most classes; retrieval is not what it learns."""
+        """The index of the task that decides: classification with as many shots as in training, with the most classes."""
         return by_classification(tasks, self.shot)
 
     def split(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, …) -> (tasks, way, shot, …) labelled ones, (tasks, way, others, …)."""
+        """Split a batch (B, …) into labelled images (tasks, way, shot, …) and queries (tasks, way, others, …)."""
         episodes = values.view(self.tasks, self.way, self.per_class, *values.shape[1:])
         return episodes[:, :, : self.shot], episodes[:, :, self.shot :]
 
     def cross_entropy(self, scores: Tensor) -> Tensor:
-        """(tasks, queries class by class, way) -> ()."""
+        """The mean cross-entropy of scores (tasks, queries, way), with the queries class by class."""
         right = torch.arange(self.way, device=scores.device).repeat_interleave(self.per_class - self.shot)
         return nn.functional.cross_entropy(scores.flatten(0, 1), right.repeat(len(scores)))
 

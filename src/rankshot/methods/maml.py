@@ -112,15 +112,32 @@ class AdaptingNetwork(TaskLearner):
 class MAML(Episodic):
     """MAML (Finn et al., 2017): weights from which a few steps of gradient descent learn a task.
 
-    Learns through the steps that it will take: the loss of the queries after the steps on the labelled images.
+    It trains through the steps that it will take: the loss of the queries after the steps on the labelled images.
 
     Args:
+        context: what the method is made for.
         tasks: episodes in a batch.
         shot: labelled images a class of a training episode.
         steps: of gradient descent on a task while it learns.
         rate: of these steps.
         test_steps: steps when it is asked.
         first_order: no second derivatives.
+
+    Example:
+        A classifier that starts from zero takes one step on two labelled images:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import MAML, Context
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=2, batch_size=4)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = MAML(context, tasks=1, rate=0.4, test_steps=1).network(embedder)
+        >>> for weight in network.parameters():
+        ...     _ = torch.nn.init.zeros_(weight)
+        >>> support = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).view(2, 1, 1, 2)
+        >>> query = torch.tensor([0.8, 0.6]).view(1, 1, 1, 2)
+        >>> network.answer(support, torch.tensor([0, 1]), query)  # weights (0.1, -0.1) and (-0.1, 0.1)
+        tensor([[ 0.0200, -0.0200]])
     """
 
     mixed: ClassVar[bool] = False
@@ -145,7 +162,7 @@ class MAML(Episodic):
         return build_around(embedder, "maml", way=self.way, rate=self.rate, steps=self.test_steps)
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-        """All tasks of the batch at once, not in bfloat16, which second derivatives are too small for."""
+        """The loss of all tasks of the batch at once; not in bfloat16, which is too coarse for second derivatives."""
         assert isinstance(model, AdaptingNetwork)
         support, queries = self.split(images.contiguous())
         of_support, of_queries = (

@@ -80,9 +80,25 @@ PRESETS: dict[str, dict[str, Any]] = {
 class Matching(Episodic):
     """Matching Networks (Vinyals et al., 2016): attention over the labelled images, as they are.
 
+    The chance of a class is the sum of the attention to its images, a softmax of cosines.
+
     Args:
+        context: what the method is made for.
         shot: labelled images a class of a training episode.
         scale: of the cosines, 1 in the paper.
+
+    Example:
+        One labelled image a class, in two dimensions, and one query:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import Context, Matching
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=5, batch_size=30)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = Matching(context).network(embedder)
+        >>> support, queries = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[0.8, 0.6]]])
+        >>> network.class_scores(support, queries).detach().exp()  # the softmax of the cosines 0.8 and 0.6
+        tensor([[[0.5498, 0.4502]]])
     """
 
     def __init__(self, context: Context, *, shot: int = 1, scale: float = 1.0) -> None:
@@ -95,12 +111,28 @@ class Matching(Episodic):
 
 @register("matching-fce", run_settings={"batch_classes": 20, "batch_size": 120}, presets=PRESETS)
 class FullContextMatching(Matching):
-    """Matching Networks with full context embeddings: images are embedded as they look in each other's company.
+    """Matching Networks with full context embeddings: LSTMs embed each image in the context of the labelled images.
 
     Args:
+        context: what the method is made for.
         shot: labelled images a class of a training episode.
         scale: of the cosines, 1 in the paper.
         reads: how many times a query looks at the labelled images.
+
+    Example:
+        One labelled image a class, in two dimensions, and one query:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import Context, FullContextMatching
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=5, batch_size=30)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = FullContextMatching(context).network(embedder)
+        >>> for weight in network.parameters():  # LSTMs of zero weights change nothing
+        ...     _ = torch.nn.init.zeros_(weight)
+        >>> support, queries = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[0.8, 0.6]]])
+        >>> network.class_scores(support, queries).detach().exp()  # as `Matching`
+        tensor([[[0.5498, 0.4502]]])
     """
 
     def __init__(self, context: Context, *, shot: int = 1, scale: float = 1.0, reads: int = 5) -> None:

@@ -95,17 +95,34 @@ class MemoryNetwork(NetworkWithRule):
 class WithMemory(Episodic):
     """ConvNet with memory (Kaiser et al., 2017): the nearest key in a memory answers, the oldest is overwritten.
 
-    One image of each episode after the other is looked up and written: the nearest right key is to beat the nearest wrong
-    one, also of the other episodes that share its memory.
+    The images of an episode are looked up and written one after the other. The nearest right key is to beat the nearest
+    wrong one, by a margin, also of other episodes that share the memory.
 
-    The authors make an update of every step of the episodes, at a learning rate of 1e-4 and with dropout; here an update is
-    of whole episodes, with ten times the rate. An image whose class is not in the memory yet costs nothing.
+    The authors make an update of every step of the episodes, at a learning rate of 1e-4 and with dropout; here an update
+    is of whole episodes, with ten times the rate. An image whose class is not in the memory yet costs nothing.
 
     Args:
+        context: what the method is made for.
         tasks: episodes in a batch.
         slots: of a memory.
         margin: between right and wrong.
         shared: one memory for all episodes of a batch, instead of one each.
+
+    Raises:
+        ValueError: if there are fewer slots than classes in a memory.
+
+    Example:
+        One labelled image a class, in two dimensions, and one query:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import Context, WithMemory
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=5, batch_size=30)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = WithMemory(context, tasks=1).network(embedder)
+        >>> support, queries = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[0.8, 0.6]]])
+        >>> network.class_scores(support, queries).detach()  # cosines with the nearest key of each class
+        tensor([[[0.8000, 0.6000]]])
     """
 
     in_parts: ClassVar[bool] = True
@@ -132,15 +149,17 @@ class WithMemory(Episodic):
             return self.margin_loss(normalised, labels.view(-1, self.per_class)[:, 0]), embeddings
 
     def margin_loss(self, normalised: Tensor, classes: Tensor) -> Tensor:
-        """(tasks, images, D), one of each class, then the next of each; (tasks * way,), which classes these are -> ()."""
+        """The loss of unit vectors (tasks, images, D) and their classes (tasks * way,).
+
+        Images are in turns: one of each class, then the next of each.
+        """
         right, wrong, has_both = self.nearest_keys(normalised.detach(), classes)
         missing = (self.margin + (normalised * (wrong - right)).sum(-1)).clamp(min=0)
         mean: Tensor = missing.where(has_both, 0.0).sum() / has_both.sum().clamp(min=1)
         return mean
 
     def nearest_keys(self, normalised: Tensor, classes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """For every image in its turn, the nearest right key in memory and the nearest wrong one, (tasks, images, D) each;
-        and whether there are both, (tasks, images).
+        """For every image in its turn, the nearest right and wrong keys (tasks, images, D), and whether there are both.
 
         Where two episodes have a class in common, the keys that it has from the other one are neither right nor wrong: to
         push them away would be to unlearn the class.

@@ -169,11 +169,26 @@ class LearningNetwork(TaskLearner):
 class MetaLSTM(Episodic):
     """Meta-Learner LSTM (Ravi and Larochelle, 2017): an LSTM takes the place of gradient descent.
 
-    Learns how to learn: the loss of the queries after the LSTM's steps on the labelled images.
+    It learns how to learn: the loss of the queries after the LSTM's steps on the labelled images.
 
     Args:
+        context: what the method is made for.
         shot: labelled images a class of a training episode.
         steps: of the LSTM on a task.
+
+    Example:
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import Context, MetaLSTM
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=2, batch_size=4)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = MetaLSTM(context, steps=3).network(embedder)
+        >>> support = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).view(2, 1, 1, 2)
+        >>> scores = network.answer(support, torch.tensor([0, 1]), support)
+        >>> scores.shape  # two queries, two classes
+        torch.Size([2, 2])
+        >>> sum(weight.numel() for weight in network.updater.parameters())  # shared by all weights of the classifier
+        2126
     """
 
     mixed: ClassVar[bool] = False

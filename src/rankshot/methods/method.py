@@ -19,6 +19,7 @@ from rankshot.registry import Choice, Registry
 from rankshot.vectors import computable
 
 METHODS = Registry("method", also=LOSSES, about=ABOUT)
+"""The registry of methods: names to train by, losses included; `METHODS[name]` has the settings of each."""
 register = METHODS.register
 LEARNING_RATE = 1e-3
 # Presets are called after their data: which that is, and how long to train where the preset itself does not say.
@@ -30,12 +31,19 @@ OF_DATA: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Context:
-    """What a method is made for.
+    """What a method is made for: the network's embeddings, the training classes and the batches.
 
-    embedding_dim   of the network
-    classes         how many there are to learn from
-    batch_classes   how many of them a batch has
-    batch_size      how many images
+    Args:
+        embedding_dim: dimensions of the embeddings.
+        classes: how many there are to learn from.
+        batch_classes: how many of them a batch has.
+        batch_size: images of a batch.
+
+    Example:
+        >>> from rankshot.methods import Context, Episodic
+        >>> context = Context(embedding_dim=64, classes=100, batch_classes=5, batch_size=30)
+        >>> Episodic(context).per_class  # 30 images of 5 classes
+        6
     """
 
     embedding_dim: int
@@ -45,26 +53,56 @@ class Context:
 
 
 class Sampler(Protocol):
-    """Draws batches: number i is the same whenever it is asked for."""
+    """Protocol: draws batches. Batch number i is the same whenever it is asked for.
+
+    Example:
+        One that takes the images in their order:
+
+        >>> import torch
+        >>> class InOrder:
+        ...     def draw(self, number: int) -> torch.Tensor:
+        ...         return torch.arange(4) + 4 * number
+        >>> InOrder().draw(2)
+        tensor([ 8,  9, 10, 11])
+    """
 
     def draw(self, number: int) -> Tensor:
-        """(B,) int64: which images."""
+        """The indices of the images of batch `number`, (B,) int64."""
         ...
 
 
 class Method(nn.Module):
-    """A few-shot system. A subclass in a file of its own is a new one; what it must have is `loss`.
+    """A few-shot system: how it trains and how it answers. A new one is a subclass that has a `loss`.
 
-    Its settings are the arguments of its constructor after the context. `register` may be told more of it:
+    Its settings are the arguments of its constructor after the context. `register` may be told of it:
 
-    learning_rate  where a run does not say
-    run_settings   settings of a run, where the method's defaults are others than the usual ones
-    fine_tuning    settings that are better where a whole network with weights from elsewhere is fine-tuned
-    presets        name of a data set -> the settings of the method's paper there
+    - learning_rate: where a run does not say.
+    - run_settings: settings of a run, where they differ from the usual ones.
+    - fine_tuning: settings that are better where a whole network with weights from elsewhere is fine-tuned.
+    - presets: name of a data set -> the settings of the method's paper there.
 
-    mixed          whether its network may compute in bfloat16
-    in_parts       whether several processes can share a batch: all that `learn` needs of the images is what `embed` gives.
-                   A class that overrides `learn` has to say so.
+    Args:
+        context: what the method is made for.
+
+    Attributes:
+        mixed: whether its network may compute in bfloat16.
+        in_parts: whether several processes can share a batch: all that `learn` needs of the images is what `embed` gives.
+            A class that overrides `learn` has to say so.
+        loss: embeddings (B, D), labels (B,) -> a scalar.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.losses import SupConLoss
+        >>> from rankshot.methods import Context, Method
+        >>> class Contrastive(Method):
+        ...     def __init__(self, context, *, temperature: float = 1.0):
+        ...         super().__init__(context)
+        ...         self.loss = SupConLoss(temperature)
+        >>> method = Contrastive(Context(embedding_dim=2, classes=2, batch_classes=2, batch_size=3))
+        >>> images = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]).view(3, 1, 1, 2)
+        >>> loss, embeddings = method.learn(torch.nn.Flatten(), images, torch.tensor([0, 0, 1]))
+        >>> round(loss.item(), 4), embeddings.shape
+        (0.4846, torch.Size([3, 2]))
     """
 
     mixed: ClassVar[bool] = True
@@ -84,35 +122,53 @@ class Method(nn.Module):
         self.ids: Tensor | None = None  # (B,) which images the batch is made of, for a loss that remembers them
 
     def network(self, embedder: nn.Module) -> nn.Module:
-        """What is kept of a run, measured and shipped: the embedding network, or one that is built around it.
+        """The network that is kept, measured and shipped: the embedding network, or one built around it.
 
         An embedding network answers by the paper's rule, unless it has a rule of its own (`fewshot.HasRule`). A network
-        that is an `Answerer` classifies in its own way, and does not retrieve.
+        that is a `fewshot.Answerer` classifies in its own way, and does not retrieve.
         """
         return embedder
 
     def sampler(self, labels: Tensor, seed: int) -> Sampler:
-        """Batches of some classes, and images from the pool of all theirs, as the paper draws them."""
+        """What draws its batches, for labels (n,). By default `data.ClassBatchSampler`, as in the paper."""
         from rankshot.data import ClassBatchSampler
 
         return ClassBatchSampler(labels, self.context.batch_classes, self.context.batch_size, seed=seed)
 
     @classmethod
     def batch_within(cls, counts: Sequence[int], classes: int, size: int, settings: Mapping[str, Any]) -> tuple[int, int]:
-        """Where classes have so few images, (batch_classes, batch_size) as near as can be to what is usual."""
+        """(batch_classes, batch_size) for classes with few images, as near as possible to what is asked for.
+
+        Args:
+            counts: images of each class.
+            classes: asked for in a batch.
+            size: asked for, of a batch.
+            settings: of the method.
+
+        Returns:
+            Classes and size of a batch that these images allow.
+        """
         classes = min(classes, len(counts))
         return classes, min(size, sum(sorted(counts)[:classes]))
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
-        """(B, C, H, W) float from 0 to 1, (B,) -> the loss (), and the embeddings (B, D), if there are any.
+        """The loss of a batch.
 
         Of several processes each has a part of the images, and the labels of the whole batch.
+
+        Args:
+            model: the network.
+            images: (B, C, H, W) float from 0 to 1.
+            labels: (B,) integers.
+
+        Returns:
+            The loss, a scalar, and the embeddings (B, D), or None if there are none.
         """
         embeddings = self.embed(model, images)
         return self.loss(embeddings, labels), embeddings
 
     def decisive(self, tasks: Sequence[Any]) -> int:
-        """Which of the validation tasks says what network is best: the last, which is retrieval among the most classes."""
+        """The index of the validation task that decides: the last, which is retrieval with the most classes."""
         return len(tasks) - 1
 
     def embed(self, model: nn.Module, images: Tensor) -> Tensor:
@@ -123,7 +179,11 @@ class Method(nn.Module):
         return whole_of(computable(embeddings), len(self.ids))
 
     def embed_part(self, model: nn.Module, images: Tensor) -> Tensor:
-        """The embeddings of the images of this process."""
+        """The embeddings of the images of this process.
+
+        Raises:
+            ValueError: if the network gives no tensor.
+        """
         with torch.autocast(images.device.type, self.precision, enabled=self.precision != torch.float32):
             embeddings: Tensor = (self.compiled or model)(images)
         if not isinstance(embeddings, Tensor):
@@ -132,7 +192,22 @@ class Method(nn.Module):
 
 
 class LossMethod(Method):
-    """A system that is a loss on the embeddings of a batch, and nothing else."""
+    """A method that is a loss on the embeddings of a batch, and nothing else.
+
+    Args:
+        context: what the method is made for.
+        loss: embeddings (B, D), labels (B,) -> a scalar.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.losses import SupConLoss
+        >>> from rankshot.methods import Context, LossMethod
+        >>> context = Context(embedding_dim=2, classes=2, batch_classes=2, batch_size=3)
+        >>> method = LossMethod(context, SupConLoss(temperature=1.0))
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+        >>> round(method.loss_of(embeddings, torch.tensor([0, 0, 1])).item(), 4)
+        0.4846
+    """
 
     in_parts: ClassVar[bool] = True
 
@@ -145,7 +220,10 @@ class LossMethod(Method):
         return self.loss_of(embeddings, labels), embeddings
 
     def loss_of(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Of a batch that is embedded already. Of several processes each has a part of the embeddings, and all labels."""
+        """The loss of embeddings (B, D) and labels (B,).
+
+        Of several processes each has a part of the embeddings, and all labels.
+        """
         if is_shared() and self.ids is not None:
             if (gathered := gathered_loss(self.loss)) is not None:  # each process ranks for its own images
                 ids = None if gathered.memory is None else part_of(self.ids)
@@ -160,7 +238,11 @@ class LossMethod(Method):
         return self.loss(embeddings, labels)
 
     def remember(self, images: int) -> None:
-        """Rank so many images of earlier batches too."""
+        """Compare each batch with so many images of earlier batches too (`losses.CrossBatchMemory`).
+
+        Raises:
+            ValueError: if the loss does not compare images with one another.
+        """
         try:
             self.loss = CrossBatchMemory(self.loss, self.context.embedding_dim, images)  # type: ignore[arg-type]  # it checks
         except TypeError as error:
@@ -181,7 +263,26 @@ def gathered_loss(loss: Any) -> GatheredLoss | None:
 
 
 def make_method(choice: Choice, context: Context) -> Method:
-    """The method, or the loss as one. A loss may want the embeddings' dimensions, or how many classes there are."""
+    """Make a method from its name and settings. A registered loss becomes a `LossMethod`.
+
+    A loss whose constructor has arguments `dimensions` or `classes` is given those of the context.
+
+    Args:
+        choice: a name with settings, from `METHODS.choose`.
+        context: what the method is made for.
+
+    Returns:
+        The method.
+
+    Raises:
+        ValueError: if what is registered is no `Method`, or has no loss.
+
+    Example:
+        >>> from rankshot.methods import METHODS, Context, make_method
+        >>> context = Context(embedding_dim=64, classes=100, batch_classes=16, batch_size=128)
+        >>> make_method(METHODS.choose("triplet", {"margin": 0.3}), context).loss
+        TripletLoss(margin=0.3)
+    """
     if choice.name not in LOSSES:
         made = METHODS.make(choice, context)
         if not isinstance(made, Method):
@@ -200,7 +301,22 @@ def make_method(choice: Choice, context: Context) -> Method:
 
 
 def method_class(name: str) -> type[Method]:
-    """What kind of method has a name."""
+    """The class of the method of a given name; `LossMethod` for a loss.
+
+    Args:
+        name: of the method.
+
+    Returns:
+        The class.
+
+    Raises:
+        ValueError: if there is no method of that name.
+
+    Example:
+        >>> from rankshot.methods import method_class
+        >>> method_class("prototypical").__name__, method_class("map-dlm").__name__
+        ('Prototypical', 'LossMethod')
+    """
     made = METHODS[name].make
     return made if inspect.isclass(made) and issubclass(made, Method) else LossMethod
 
@@ -221,15 +337,25 @@ def presets_of(name: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def settings_for(name: str, preset: str | None = None, data: str | None = None) -> dict[str, Any]:
-    """What a training run by this method starts from; with `preset`, as the method's paper has it for that data.
+    """The settings that a training run by a method starts from; with `preset`, those of the method's paper.
 
     Args:
         name: of the method.
         preset: a data set of its paper; or "paper": the one that `data` names, or is most like.
         data: what the run learns from.
 
-    >>> settings_for("prototypical")
-    {'method': 'prototypical', 'batch_classes': 20, 'batch_size': 120}
+    Returns:
+        Settings by name, as `TrainConfig.of` takes them.
+
+    Raises:
+        ValueError: if there is no such method, or it has no such preset.
+
+    Example:
+        >>> from rankshot.methods import settings_for
+        >>> settings_for("prototypical")
+        {'method': 'prototypical', 'batch_classes': 20, 'batch_size': 120}
+        >>> settings_for("map-dlm", preset="omniglot")["alpha"]
+        10.0
     """
     usual: Mapping[str, Any] = METHODS[name].about.get("run_settings", {})
     if preset is None:

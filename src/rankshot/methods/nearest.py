@@ -41,7 +41,26 @@ class Classifying(Method):
 
 @register("nearest", presets={"omniglot": {}, "mini-imagenet": {}})
 class Nearest(Classifying):
-    """A softmax classifier of the training classes, whose embeddings are compared by their cosine."""
+    """A softmax classifier of the training classes, whose embeddings are compared by their cosine.
+
+    A query is of the class of its nearest labelled image.
+
+    Args:
+        context: what the method is made for.
+
+    Example:
+        One labelled image a class, in two dimensions, and one query:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import Context, Nearest
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=5, batch_size=30)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = Nearest(context).network(embedder)
+        >>> support, queries = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[0.8, 0.6]]])
+        >>> network.class_scores(support, queries).detach()  # cosines
+        tensor([[[0.8000, 0.6000]]])
+    """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

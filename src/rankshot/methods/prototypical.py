@@ -45,11 +45,26 @@ class PrototypicalNetwork(NetworkWithRule):
 class Prototypical(Episodic):
     """Prototypical Networks (Snell et al., 2017): a class is the mean of its images.
 
-    Learns on episodes, in its paper of more classes than it will be asked about.
+    Scores are minus the squared distances to the class means. In the paper, training episodes have more classes than test
+    episodes.
 
     Args:
+        context: what the method is made for.
         shot: labelled images a class of a training episode.
         scale: of the squared distances, 1 in the paper.
+
+    Example:
+        One labelled image a class, in two dimensions, and one query:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.methods import Context, Prototypical
+        >>> context = Context(embedding_dim=2, classes=100, batch_classes=5, batch_size=30)
+        >>> embedder = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> network = Prototypical(context).network(embedder)
+        >>> support, queries = torch.tensor([[[[1.0, 0.0]], [[0.0, 1.0]]]]), torch.tensor([[[0.8, 0.6]]])
+        >>> network.class_scores(support, queries).detach()  # -(0.2^2 + 0.6^2) and -(0.8^2 + 0.4^2)
+        tensor([[[-0.4000, -0.8000]]])
     """
 
     def __init__(self, context: Context, *, shot: int = 1, scale: float = 1.0) -> None:

@@ -1,4 +1,7 @@
-"""Embedding networks: images in, embeddings out."""
+"""Embedding networks: images (B, C, H, W) in, embeddings (B, D) out.
+
+`from_pretrained` opens one, `wrap` makes one of any `nn.Module`, `register` makes it known by a name.
+"""
 
 from .adapted import Adapted
 from .conv4 import Conv4

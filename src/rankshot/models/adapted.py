@@ -11,12 +11,24 @@ from .vector_map import VectorMap
 
 @register("adapted", summary="an embedding network, and a map of its unit vectors")
 class Adapted(nn.Module):
-    """Unit vectors of an embedding network, mapped: what `RankingTransformer.behind` makes.
+    """An embedding network with a map of its unit vectors behind it: what `RankingTransformer.behind` makes.
 
     Args:
         embedder: the network.
         components: how many dimensions the map gives.
         hidden: width of the map's hidden layer. None: the map is linear.
+
+    Example:
+        A linear map that swaps the two dimensions of an embedding:
+
+        >>> import torch
+        >>> import rankshot
+        >>> from rankshot.models import Adapted
+        >>> network = rankshot.wrap(torch.nn.Flatten(), preprocess=rankshot.Preprocess(1, 1, 2))
+        >>> adapted = Adapted(network, components=2)
+        >>> adapted.map.weight.data = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+        >>> adapted(torch.tensor([[[[3.0, 4.0]]]])).detach()  # (3, 4) / 5, swapped
+        tensor([[0.8000, 0.6000]])
     """
 
     def __init__(self, embedder: nn.Module, components: int = 64, hidden: int | None = None) -> None:
@@ -27,10 +39,11 @@ class Adapted(nn.Module):
 
     @property
     def wrapped_network(self) -> nn.Module:
+        """The embedding network within."""
         return self.embedder
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, C, H, W) -> (B, components)."""
+        """Images (B, C, H, W) -> embeddings (B, components)."""
         embeddings: Tensor = self.map(unit(self.embedder(images)))
         return embeddings
 

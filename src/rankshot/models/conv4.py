@@ -21,15 +21,27 @@ SMALLEST = 16  # pixels of a side, of which four halvings leave one
 
 
 class Conv4(nn.Sequential):
-    """Four blocks of [3x3 convolution, batch norm, ReLU, 2x2 max-pool], then flattened: the embedding.
-
-    The ReLU comes after the pooling here: the values and gradients are the same, and it has a quarter of the work.
+    """Conv4, the embedding network of the paper: four blocks of 3x3 convolution, batch norm, ReLU and 2x2 max-pool.
 
     (B, in_channels, H, W) -> (B, filters * (H // 16) * (W // 16)): with 64 filters 64 dimensions at 28x28, 1024 at 64x64
-    and 1600 at 84x84.
+    and 1600 at 84x84. The ReLU comes after the pooling here: the values and gradients are the same, and it has a quarter
+    of the work.
 
-    >>> Conv4(in_channels=3)(torch.zeros(2, 3, 84, 84)).shape
-    torch.Size([2, 1600])
+    Args:
+        in_channels: of the images.
+        filters: channels of each block.
+
+    Raises:
+        ValueError: if a number is below 1; when called, if images are smaller than 16x16 pixels.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.models import Conv4
+        >>> network = Conv4(in_channels=3)
+        >>> network(torch.zeros(2, 3, 84, 84)).shape  # 64 filters at 5 x 5 places
+        torch.Size([2, 1600])
+        >>> sum(weight.numel() for weight in network.parameters())
+        112832
     """
 
     def __init__(self, in_channels: int = 1, filters: int = 64) -> None:
@@ -41,6 +53,11 @@ class Conv4(nn.Sequential):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
     def forward(self, images: Tensor) -> Tensor:
+        """Images (B, C, H, W) -> embeddings (B, D).
+
+        Raises:
+            ValueError: if images are smaller than 16x16 pixels, or not of four dimensions.
+        """
         if images.dim() != 4 or min(images.shape[2:]) < SMALLEST:
             least = f"{SMALLEST}x{SMALLEST}"
             raise ValueError(f"Conv4 takes images (B, C, H, W) of at least {least} pixels, got {tuple(images.shape)}")

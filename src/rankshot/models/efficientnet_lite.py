@@ -32,10 +32,24 @@ def preprocess_at(size: int) -> Preprocess:
 
 
 class EfficientNetLite(nn.Module):
-    """Seven stages of inverted residual blocks; the mean over all places is the embedding, of 1,280 dimensions.
+    """EfficientNet-Lite: seven stages of inverted residual blocks, then the mean over all places; 1,280 dimensions.
 
-    >>> EfficientNetLite()(torch.zeros(2, 3, 64, 64)).shape
-    torch.Size([2, 1280])
+    (B, in_channels, H, W) -> (B, 1280), for images of at least 32x32 pixels. `from_pretrained("efficientnet-lite0")` has
+    ImageNet weights.
+
+    Args:
+        in_channels: of the images.
+        width: factor of the channels of each stage.
+        depth: factor of the blocks of each stage.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.models import EfficientNetLite
+        >>> network = EfficientNetLite()
+        >>> network(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 1280])
+        >>> sum(weight.numel() for weight in network.parameters())
+        3371008
     """
 
     def __init__(self, in_channels: int = 3, width: float = 1.0, depth: float = 1.0) -> None:
@@ -53,6 +67,11 @@ class EfficientNetLite(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
     def forward(self, images: Tensor) -> Tensor:
+        """Images (B, C, H, W) -> embeddings (B, 1280).
+
+        Raises:
+            ValueError: if images are smaller than 32x32 pixels, or not of four dimensions.
+        """
         if images.dim() != 4 or min(images.shape[2:]) < SMALLEST:
             least = f"images (B, C, H, W) of at least {SMALLEST}x{SMALLEST} pixels"
             raise ValueError(f"EfficientNet-Lite takes {least}, got {tuple(images.shape)}")

@@ -93,11 +93,28 @@ def gathering_batch_norm(network: nn.Module) -> Iterator[None]:
 
 
 def gather_batch_norm(network: nn.Module, group: Any = None) -> nn.Module:
-    """The same network, whose batch norm sees the images of all processes in training. Weights and names stay.
+    """Let the batch norm of a network see the images of all processes in training, on every backend and device.
 
-    >>> network = gather_batch_norm(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)))
-    >>> type(network[1]).__name__, network(torch.rand(2, 3, 8, 8)).shape
-    ('GatheredBatchNorm2d', torch.Size([2, 8, 6, 6]))
+    The network is changed in place; its weights and their names stay. In a single process nothing changes in what it
+    computes.
+
+    Args:
+        network: with `BatchNorm1d`, `2d` or `3d` layers.
+        group: of processes. None: all of them.
+
+    Returns:
+        The same network.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> from rankshot.models import gather_batch_norm
+        >>> network = gather_batch_norm(nn.Sequential(nn.Flatten(), nn.BatchNorm1d(1, affine=False)))
+        >>> type(network[1]).__name__
+        'GatheredBatchNorm1d'
+        >>> network(torch.tensor([[1.0], [3.0]]))  # mean 2, deviation 1
+        tensor([[-1.0000],
+                [ 1.0000]])
     """
     for layer in network.modules():
         if type(layer) in KINDS:

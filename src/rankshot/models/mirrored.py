@@ -6,10 +6,20 @@ from torch import Tensor, nn
 
 
 class Mirrored(nn.Module):
-    """An embedding network that answers with the mean of what it makes of an image and of its mirror image.
+    """An embedding network whose embedding is the mean over an image and its mirror image.
 
-    Its embedding is the same for both, then, which photographs deserve and letters do not. While it learns it sees one of
-    the two: random flips (`augment`) show it both in the end, at half of the cost.
+    An image and its mirror image then have the same embedding, which suits photographs and does not suit letters. In
+    training it embeds the image alone: random flips (`augment`) show it both, at half the cost.
+
+    Args:
+        network: the embedding network.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.models import Mirrored
+        >>> network = Mirrored(torch.nn.Flatten()).eval()
+        >>> network(torch.tensor([[[[0.2, 0.8]]]]))  # the mean of (0.2, 0.8) and (0.8, 0.2)
+        tensor([[0.5000, 0.5000]])
     """
 
     def __init__(self, network: nn.Module) -> None:
@@ -20,10 +30,11 @@ class Mirrored(nn.Module):
 
     @property
     def wrapped_network(self) -> nn.Module:
+        """The embedding network within."""
         return self.network
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B, C, H, W) -> (B, D)."""
+        """Images (B, C, H, W) -> embeddings (B, D)."""
         embeddings: Tensor = self.network(images)
         if self.training:
             return embeddings

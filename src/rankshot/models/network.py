@@ -126,13 +126,32 @@ def usual_preprocess(description: Mapping[str, Any]) -> Preprocess:
 
 
 def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) -> nn.Module:
-    """A module of one's own as an embedding network: for `train`, `FewShotClassifier`, `Gallery`, `save_pretrained`.
+    """Make any module an embedding network, for `train`, `FewShotClassifier`, `Gallery` and `save_pretrained`.
 
-    It takes float images (B, C, H, W) from 0 to 1 and gives (B, D); where `preprocess` has a mean and a deviation, it sees
-    them normalised by these. `name` is what it is called, and known again by; without one, the name of its class.
+    The network takes float images (B, C, H, W) from 0 to 1 and gives embeddings (B, D). If `preprocess` has a mean and a
+    deviation, the module sees images normalised by these. The result has the attributes `embedding_dim`, `preprocess` and
+    `description`.
 
-    >>> wrap(nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten()), preprocess=Preprocess(3, 16, 16)).embedding_dim
-    1568
+    Args:
+        module: takes images (B, C, H, W) and gives (B, D).
+        preprocess: what pictures it takes.
+        name: by which it is known again. None: the name of its class.
+
+    Returns:
+        The embedding network: the module itself, or one around it.
+
+    Raises:
+        TypeError: if `module` is not a `torch.nn.Module`, or `preprocess` not a `Preprocess`.
+        ValueError: if the module does not take such images or does not give (B, D), is an embedding network of rankshot's
+            already, or its name is taken.
+
+    Example:
+        >>> from torch import nn
+        >>> import rankshot
+        >>> module = nn.Sequential(nn.Conv2d(3, 8, kernel_size=3), nn.Flatten())
+        >>> network = rankshot.wrap(module, preprocess=rankshot.Preprocess(3, 16, 16), name="tiny")
+        >>> network.embedding_dim  # 8 filters at 14 x 14 places
+        1568
     """
     if not isinstance(module, nn.Module):
         raise TypeError(f"a network is a torch.nn.Module, got {module!r:.60}")

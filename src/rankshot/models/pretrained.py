@@ -85,14 +85,32 @@ def preprocess_in(folder: Path) -> Preprocess | None:
 
 
 def from_pretrained(run: str | Path, network: nn.Module | None = None) -> nn.Module:
-    """The network of a run folder, or one that comes with the package by its name, such as "conv4-omniglot"; or a vision
-    model of Hugging Face transformers, "hf:NAME" or "hf:FOLDER".
+    """Open an embedding network: shipped weights by name, a run folder, or a vision model of Hugging Face.
 
-    Ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages.
+    The network is ready to embed: images (B, C, H, W) from 0 to 1 -> (B, D), batch norm by running averages. Weights are
+    read from safetensors; nothing is unpickled.
 
     Args:
-        run: folder or name.
+        run: a name of `models.shipped()`, such as "conv4-omniglot"; the folder of a run or of `save_pretrained`; ImageNet
+            weights, "efficientnet-lite0" to "efficientnet-lite2"; or "hf:NAME" or "hf:FOLDER" for a model of
+            transformers.
         network: a network of one's own, or its class, which the weights are for. One that is registered is not needed.
+
+    Returns:
+        The network, in eval mode, with `embedding_dim` and `preprocess`.
+
+    Raises:
+        FileNotFoundError: if there is no such folder or name, or it holds no network yet.
+        ValueError: if the weights are damaged, or of another network.
+
+    Example:
+        >>> import torch
+        >>> import rankshot
+        >>> network = rankshot.from_pretrained("conv4-omniglot")
+        >>> print(network.preprocess)
+        28x28 grey, dark ink made bright
+        >>> network(torch.zeros(2, *network.preprocess.shape)).shape
+        torch.Size([2, 64])
     """
     folder = folder_with_network(run)
     if inspect.isclass(network):

@@ -22,13 +22,26 @@ Size = Annotated[int, Between(1, 21)]
 
 
 class ResNet12(nn.Module):
-    """Four residual blocks of three convolutions, each with pooling; the mean over all places is the embedding.
+    """ResNet-12 (Lee et al., 2019): four residual blocks of three convolutions, then the mean over all places.
 
-    DropBlock (Ghiasi et al., 2018) follows the last two blocks, plain dropout the first two; both grow to their rate over
-    the first 40,000 batches, as in the papers.
+    (B, in_channels, H, W) -> (B, last width), for images of at least 16x16 pixels. DropBlock (Ghiasi et al., 2018)
+    follows the last two blocks, plain dropout the first two. Both grow to their rate over the first 40,000 batches, as in
+    the papers.
 
-    >>> ResNet12().eval()(torch.zeros(2, 3, 84, 84)).shape
-    torch.Size([2, 640])
+    Args:
+        in_channels: of the images.
+        widths: channels of the four blocks, "64-160-320-640" or "64-128-256-512".
+        drop_rate: share of places that DropBlock sets to zero in training, in the end.
+        block_size: places of a side of its squares, in the last two blocks.
+
+    Example:
+        >>> import torch
+        >>> from rankshot.models import ResNet12
+        >>> network = ResNet12(widths="64-128-256-512").eval()
+        >>> network(torch.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 512])
+        >>> sum(weight.numel() for weight in network.parameters())
+        7996800
     """
 
     def __init__(
@@ -46,6 +59,11 @@ class ResNet12(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
     def forward(self, images: Tensor) -> Tensor:
+        """Images (B, C, H, W) -> embeddings (B, D).
+
+        Raises:
+            ValueError: if images are too small, or not of four dimensions.
+        """
         if images.dim() != 4 or min(images.shape[2:]) < SMALLEST:
             least = f"{SMALLEST}x{SMALLEST}"
             raise ValueError(f"ResNet-12 takes images (B, C, H, W) of at least {least} pixels, got {tuple(images.shape)}")

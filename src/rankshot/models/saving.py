@@ -28,9 +28,30 @@ HERE = {("root",): None, ("device",): "auto", ("data", "root"): None, ("run", "d
 
 
 def save_pretrained(network: nn.Module, folder: str | Path, preprocess: Preprocess | None = None) -> Path:
-    """A network of rankshot's into a new folder: what it is, and its weights.
+    """Save a network into a new folder that `from_pretrained` opens: `config.json` and `model.safetensors`.
 
-    preprocess   how pictures are made ready for it, which `Embedder` and `rankshot classify` then know
+    Args:
+        network: one of rankshot's, or a wrapped one (`rankshot.wrap`).
+        folder: to make; it must be new or empty.
+        preprocess: what pictures it takes, for `Embedder` and `rankshot classify`. None: what the network itself tells.
+
+    Returns:
+        The folder.
+
+    Raises:
+        FileExistsError: if there is something in the folder.
+        ValueError: if the network does not tell what it is, or takes images of other channels than `preprocess`.
+
+    Example:
+        >>> import torch
+        >>> import rankshot
+        >>> network = rankshot.wrap(rankshot.models.Conv4(filters=8), preprocess=rankshot.Preprocess(1, 28, 28))
+        >>> folder = rankshot.save_pretrained(network.eval(), "my-network")
+        >>> sorted(path.name for path in folder.iterdir())
+        ['config.json', 'model.safetensors']
+        >>> images = torch.rand(2, 1, 28, 28)
+        >>> torch.equal(rankshot.from_pretrained("my-network")(images), network(images))
+        True
     """
     config: dict[str, Any] = {"rankshot": __version__, "model": description_of(network)}
     preprocess = preprocess or getattr(network, "preprocess", None)

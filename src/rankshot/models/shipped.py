@@ -13,7 +13,16 @@ FOLDER = Path(__file__).parent / "weights"
 
 
 def shipped() -> list[str]:
-    """Their names."""
+    """The names of the weights that come with the package, for `from_pretrained`.
+
+    Returns:
+        The names, sorted.
+
+    Example:
+        >>> from rankshot import models
+        >>> models.shipped()
+        ['conv4-cub', 'conv4-mini-imagenet', 'conv4-omniglot', 'resnet12-mini-imagenet']
+    """
     return sorted(path.parent.name for path in FOLDER.glob(f"*/{CONFIG}"))
 
 

@@ -1,4 +1,9 @@
-"""The mathematics: scores and relevance in; metrics, rankings and weights out. Pure functions, torch only."""
+"""The mathematics: scores and relevance in; metrics, rankings and weights out. Pure functions, torch only.
+
+Scores are (Q, G) float, one row a query; relevance is (Q, G) bool; `valid` (Q, G) bool tells which items are ranked at
+all. `relevance_of` makes both masks from labels. A ranking is one integer an item: its opponents above (see
+`true_ranking`).
+"""
 
 from .accumulated import RetrievalMetric
 from .inference import loss_augmented_ranking, predicted_ranking, true_ranking

@@ -17,21 +17,30 @@ OnEmpty = Literal["skip", "neg", "pos", "error"]
 
 
 class RetrievalMetric:
-    """The mean over queries of a ranking metric; the items of a query may come in any pieces, and in any process.
+    """The mean of a ranking metric over queries, gathered over batches and processes.
 
-    `update` takes what torchmetrics' retrieval metrics take, and a query is known by its index. `compute` ranks all that
-    has come, in all processes where `torch.distributed` runs, and gives one number; `reset` forgets it.
+    It is called as torchmetrics' retrieval metrics are. `update` takes items; `indexes` tells the query of each item. The
+    items of a query may come in any number of updates, and in any process. `compute` ranks all items so far, those of all
+    processes where `torch.distributed` runs, and returns one number. `reset` forgets them.
 
     Args:
         metric: ap, ndcg, auc, rr, precision@K, or a `ranking.Metric`.
         top_k: only the first k items of each ranking count. None: all.
         empty_target_action: a query with nothing relevant is left out (skip), counts 0 (neg) or 1 (pos), or is an error.
 
-    >>> found = RetrievalMetric("ap")
-    >>> found.update(torch.tensor([0.9, 0.8]), torch.tensor([True, False]), indexes=torch.tensor([0, 0]))
-    >>> found.update(torch.tensor([0.1, 0.3]), torch.tensor([True, True]), indexes=torch.tensor([0, 1]))
-    >>> found.compute()  # of the first query (1/1 + 2/3) / 2, of the second 1
-    tensor(0.9167)
+    Raises:
+        ValueError: if there is no metric of that name, or a setting is out of range.
+
+    Example:
+        The items of query 0 come in two updates:
+
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> mean_ap = ranking.RetrievalMetric("ap")
+        >>> mean_ap.update(torch.tensor([0.9, 0.8]), torch.tensor([True, False]), indexes=torch.tensor([0, 0]))
+        >>> mean_ap.update(torch.tensor([0.1, 0.3]), torch.tensor([True, True]), indexes=torch.tensor([0, 1]))
+        >>> mean_ap.compute()  # AP of query 0: (1/1 + 2/3) / 2, of query 1: 1
+        tensor(0.9167)
     """
 
     def __init__(
@@ -61,7 +70,17 @@ class RetrievalMetric:
         )
 
     def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
-        """Scores, whether each item is relevant, and the query that it is an item of: tensors of one shape."""
+        """Add items.
+
+        Args:
+            preds: (n,) float, the scores; any shape, the same for all three.
+            target: (n,) bool, or 0 and 1: whether each item is relevant.
+            indexes: (n,) integers, the query of each item.
+
+        Raises:
+            TypeError: if `preds` are not floating point, or `indexes` no integers.
+            ValueError: if shapes differ, `preds` has nan, or `target` has other values than 0 and 1.
+        """
         for name, tensor in (("preds", preds), ("target", target), ("indexes", indexes)):
             check_tensor(name, tensor)
             if tensor.shape != preds.shape:
@@ -77,7 +96,11 @@ class RetrievalMetric:
         self._items.append((preds.detach().flatten(), target.flatten().bool(), indexes.flatten().long()))
 
     def compute(self) -> Tensor:
-        """The mean over all queries; nan where none has anything to rank."""
+        """The mean over all queries, a scalar tensor; nan if no query has anything to rank.
+
+        Raises:
+            ValueError: if a query has nothing relevant and `empty_target_action` is "error".
+        """
         return self._computed(*self._gathered())
 
     def _computed(self, preds: Tensor, target: Tensor, indexes: Tensor) -> Tensor:

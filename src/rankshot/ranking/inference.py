@@ -21,19 +21,56 @@ PROGRAMME_VALUES = 2**24  # that the dynamic programme keeps at once
 
 
 def true_ranking(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
-    """(Q, G) int64: every relevant item above every irrelevant one, whatever the scores.
+    """The ground truth ranking: every relevant item above every irrelevant one, whatever the scores.
 
-    >>> true_ranking(torch.tensor([[0.9, 0.5, 0.7]]), torch.tensor([[False, True, True]]))
-    tensor([[2, 0, 0]])
+    A ranking is one integer an item, its opponents above: for a relevant item the number of irrelevant items above it,
+    for an irrelevant item the number of relevant items above it.
+
+    Args:
+        scores: (Q, G) float, one row a query; only their shape and device matter.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+
+    Returns:
+        (Q, G) int64, opponents above; 0 where `valid` is False.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, or scores are not finite.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.5, 0.7]])
+        >>> ranking.true_ranking(scores, torch.tensor([[False, True, True]]))  # both relevant items above the first item
+        tensor([[2, 0, 0]])
     """
     return _items(scores, relevance, valid, truth)
 
 
 def predicted_ranking(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
-    """(Q, G) int64: standard inference, the order of the scores. Equal scores are a mistake: the irrelevant item is above.
+    """The predicted ranking: the items in the order of their scores (standard inference).
 
-    >>> predicted_ranking(torch.tensor([[0.7, 0.5, 0.7]]), torch.tensor([[False, True, True]]))
-    tensor([[0, 1, 1]])
+    A relevant and an irrelevant item with equal scores count as a mistake: the irrelevant item is above.
+
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+
+    Returns:
+        (Q, G) int64, opponents above (see `true_ranking`); 0 where `valid` is False.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, or scores are not finite.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.7, 0.5, 0.7]])
+        >>> ranking.predicted_ranking(scores, torch.tensor([[False, True, True]]))  # the tie is a mistake
+        tensor([[0, 1, 1]])
     """
     return _items(scores, relevance, valid, predicted)
 
@@ -47,14 +84,39 @@ def loss_augmented_ranking(
     epsilon: float = 1.0,
     sign: int = +1,
 ) -> Tensor:
-    """(Q, G) int64: the ranking that maximises F + sign * epsilon * L, with F the score and L the metric's loss.
+    """The ranking that maximises F + sign * epsilon * L, exactly: F is its score, L the loss of the metric.
 
-    With sign +1 it is the worst ranking that still scores well (what to move away from), with -1 the best one.
-    Exact for every metric, sign and epsilon. Of equally good rankings it is the one with more mistakes.
+    With sign +1 it is a bad ranking that still scores well: what training moves away from. With sign -1 it is a good
+    ranking that scores well: what training moves towards. Of equally good rankings it is the one with more mistakes.
 
-    >>> scores, relevance = torch.tensor([[0.5, 0.6, 0.7]]), torch.tensor([[False, True, True]])
-    >>> loss_augmented_ranking(scores, relevance, epsilon=1.0)  # the order is right, but not by enough
-    tensor([[0, 1, 1]])
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+        metric: a name, as in `get_metric`, or a `Metric`.
+        epsilon: weight of the metric's loss, above 0.
+        sign: +1 or -1.
+
+    Returns:
+        (Q, G) int64, opponents above (see `true_ranking`); 0 where `valid` is False.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, scores are not finite, or a setting is out of range.
+
+    Example:
+        The scores rank both relevant items above the first item, but only just:
+
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.5, 0.6, 0.7]])
+        >>> relevance = torch.tensor([[False, True, True]])
+        >>> ranking.predicted_ranking(scores, relevance)
+        tensor([[2, 0, 0]])
+        >>> ranking.loss_augmented_ranking(scores, relevance, epsilon=1.0)  # the margin is too small
+        tensor([[0, 1, 1]])
+        >>> ranking.loss_augmented_ranking(scores, relevance, epsilon=0.1)  # the margin is enough
+        tensor([[2, 0, 0]])
     """
     metric = get_metric(metric)
     check_epsilon(epsilon)

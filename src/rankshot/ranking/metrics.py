@@ -39,19 +39,42 @@ def _one(n_relevant: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Metric:
-    """One ranking metric. The callables take float tensors of whole numbers and broadcast.
+    """A ranking metric, described by what each mistake in a ranking costs.
 
-    loss(k, n)        what n irrelevant items above the k-th relevant one cost, unscaled; 0 for n = 0
-    step(k, n)        loss(k, n) - loss(k, n - 1), written so that no digits cancel
-    scale(P, N, k)    (Q, 1), (Q, 1), (R,) -> (Q, 1): the factor in front, for P relevant and N irrelevant items, both at
-                      least 1; k holds 1..R with R >= P, for sums over the ideal ranking
-    best(P)           the metric of the ground truth
-    concave           step never rises with n: the irrelevant items then decouple, and inference is fast. Say so only if it
-                      is true, or rankings are not the best ones.
-    needs_irrelevant  the metric is not defined where every item is relevant
+    Let k = 1, 2, … count the relevant items of a ranking from the top, and let n be the number of irrelevant items above
+    the k-th of them. Every metric here is `best(P) - scale * sum_k loss(k, n)`, for P relevant and N irrelevant items.
+    The callables take float tensors of whole numbers and broadcast.
 
-    `loss` and `step` are also called past the items that there are (k = 0 and k > P, n > N). What they return there does
-    not matter, but they must return.
+    `loss` and `step` are also called past the items that there are (k = 0, k > P, n > N). What they return there does not
+    matter, but they must return.
+
+    Args:
+        name: of the metric, by which `get_metric` finds it if it is registered.
+        loss: loss(k, n), the cost of n irrelevant items above the k-th relevant one, unscaled; 0 for n = 0.
+        step: step(k, n) = loss(k, n) - loss(k, n - 1), written so that no digits cancel.
+        scale: scale(P, N, k) with shapes (Q, 1), (Q, 1), (R,) -> (Q, 1), the factor in front. P and N are at least 1; k
+            holds 1..R with R >= P, for sums over the ideal ranking.
+        best: best(P), the value of the ground truth ranking. Default: 1.
+        concave: whether `step` never rises with n. Inference is then fast. If this is True and wrong, inference is not
+            exact.
+        needs_irrelevant: whether the metric is undefined (nan) for a query whose items are all relevant.
+
+    Example:
+        Average precision loses n / (k + n) at the k-th relevant item, divided by the number of relevant items:
+
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> my_ap = ranking.Metric(
+        ...     "my-ap",
+        ...     loss=lambda k, n: n / (k + n),
+        ...     step=lambda k, n: k / ((k + n - 1) * (k + n)),
+        ...     scale=lambda P, N, k: 1 / P,
+        ...     concave=True,
+        ... )
+        >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
+        >>> relevance = torch.tensor([[False, True, True, False]])
+        >>> ranking.evaluate(my_ap, scores, relevance)  # (1/2 + 2/3) / 2
+        tensor([0.5833])
     """
 
     name: str
@@ -63,13 +86,13 @@ class Metric:
     needs_irrelevant: bool = False
 
     def value(self, sides: SortedPool, above: Tensor) -> Tensor:
-        """(Q,) what each ranking, n_k (Q, R), is worth; nan where there is nothing to rank."""
+        """The metric of each ranking, (Q,); nan for a query where it is not defined. `above` (Q, R) holds n for each k."""
         defined = sides.rankable if self.needs_irrelevant else sides.n_relevant > 0
         worth = self.best(sides.n_relevant.to(sides.dtype)) - self.regret(sides, above)
         return worth.masked_fill(~defined, torch.nan).squeeze(-1)
 
     def regret(self, sides: SortedPool, above: Tensor) -> Tensor:
-        """(Q, 1) the task loss L: what the ranking loses against the ground truth."""
+        """The task loss L of each ranking, (Q, 1): how far its metric is below that of the ground truth."""
         k = counting(sides.relevant.shape[1], sides.relevant)
         losses = self.loss(k, above.to(sides.dtype))
         return losses.where(k <= sides.n_relevant, 0.0).sum(-1, keepdim=True) * self.scales(sides)
@@ -81,7 +104,7 @@ class Metric:
         return Metric, tuple(getattr(self, field.name) for field in fields(self))
 
     def scales(self, sides: SortedPool) -> Tensor:
-        """(Q, 1) the factor of each query; finite also where a side is empty."""
+        """The factor `scale` of each query, (Q, 1); finite also without relevant or without irrelevant items."""
         n_relevant = sides.n_relevant.clamp(min=1).to(sides.dtype)
         n_irrelevant = sides.n_irrelevant.clamp(min=1).to(sides.dtype)
         return self.scale(n_relevant, n_irrelevant, counting(sides.relevant.shape[1], sides.relevant))
@@ -152,7 +175,25 @@ register = METRICS.register
 
 
 def get_metric(metric: str | Metric) -> Metric:
-    """The metric of that name: "ap", "ndcg", "auc", "rr", or "precision@10" with any cutoff. A Metric is itself."""
+    """The metric of a given name.
+
+    Args:
+        metric: "ap", "ndcg", "auc", "rr", "precision@K" with any K, or the name of a registered metric. A `Metric` is
+            returned as it is.
+
+    Returns:
+        The `Metric`.
+
+    Raises:
+        ValueError: if there is no metric of that name.
+
+    Example:
+        >>> from rankshot import ranking
+        >>> ranking.get_metric("precision@10").name
+        'precision@10'
+        >>> ranking.get_metric("ap").concave
+        True
+    """
     if isinstance(metric, Metric):
         return metric
     if known := isinstance(metric, str) and _find(metric):
@@ -179,11 +220,29 @@ def _made_by(make: Callable[[], Metric], name: str) -> Metric:
 
 
 def loss_table(metric: str | Metric, n_relevant: int, n_irrelevant: int) -> Tensor:
-    """(P, N + 1) float64: l_k(n), what the k-th relevant item loses with n irrelevant items above it.
+    """The loss table l_k(n) of the papers: the metric lost at the k-th relevant item with n irrelevant items above it.
 
-    >>> loss_table("ap", 2, 2)  # AP = 1 - the sum of one entry a row
-    tensor([[0.0000, 0.2500, 0.3333],
-            [0.0000, 0.1667, 0.2500]], dtype=torch.float64)
+    A ranking loses one entry of each row. Its metric is the best value minus the sum of these.
+
+    Args:
+        metric: a name, as in `get_metric`, or a `Metric`.
+        n_relevant: number of relevant items P, at least 1.
+        n_irrelevant: number of irrelevant items N, at least 1.
+
+    Returns:
+        (P, N + 1) float64: row k - 1, column n holds l_k(n).
+
+    Raises:
+        ValueError: if a number is out of range, or there is no metric of that name.
+
+    Example:
+        >>> from rankshot import ranking
+        >>> table = ranking.loss_table("ap", 2, 2)
+        >>> table
+        tensor([[0.0000, 0.2500, 0.3333],
+                [0.0000, 0.1667, 0.2500]], dtype=torch.float64)
+        >>> round(float(1 - table[0, 1] - table[1, 1]), 4)  # AP of the ranking: irrelevant, relevant, relevant, irrelevant
+        0.5833
     """
     metric = get_metric(metric)
     whole("n_relevant", n_relevant, 1, MOST_ITEMS)
@@ -195,36 +254,176 @@ def loss_table(metric: str | Metric, n_relevant: int, n_irrelevant: int) -> Tens
 
 
 def evaluate(metric: str | Metric, scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
-    """(Q, G), (Q, G) bool -> (Q,): any metric of the ranking by scores; nan for a query with nothing relevant."""
+    """Any metric of the ranking by scores, one value a query.
+
+    Items with higher scores rank higher. A relevant and an irrelevant item with equal scores count as a mistake.
+
+    Args:
+        metric: a name, as in `get_metric`, or a `Metric`.
+        scores: (Q, G) float, one row a query.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+
+    Returns:
+        (Q,) float; nan for a query with nothing relevant.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, scores are not finite, or there is no metric of that name.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
+        >>> relevance = torch.tensor([[False, True, True, False]])
+        >>> ranking.evaluate("ap", scores, relevance)  # (1/2 + 2/3) / 2
+        tensor([0.5833])
+        >>> ranking.evaluate("precision@3", scores, relevance)  # 2 of the first 3
+        tensor([0.6667])
+        >>> valid = torch.tensor([[False, True, True, True]])  # without the first item
+        >>> ranking.evaluate("ap", scores, relevance, valid)
+        tensor([1.])
+    """
     metric = get_metric(metric)
     sides = split(*checked(scores, relevance, valid))
     return metric.value(sides, predicted(sides))
 
 
 def average_precision(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
-    """(Q, G), (Q, G) bool -> (Q,): precision at each relevant item, averaged; nan where nothing is relevant.
+    """Average precision (AP): the precision at each relevant item, averaged over the relevant items.
 
-    >>> average_precision(torch.tensor([[0.9, 0.8, 0.1]]), torch.tensor([[True, False, True]]))  # (1/1 + 2/3) / 2
-    tensor([0.8333])
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+
+    Returns:
+        (Q,) float from 0 to 1; nan for a query with nothing relevant.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, or scores are not finite.
+
+    Example:
+        Four items; the relevant ones rank second and third:
+
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
+        >>> relevance = torch.tensor([[False, True, True, False]])
+        >>> ranking.average_precision(scores, relevance)  # (1/2 + 2/3) / 2
+        tensor([0.5833])
+
+        The mean AP of a batch that ranks itself by cosine similarity:
+
+        >>> embeddings = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8], [0.0, 1.0]])
+        >>> relevance, valid = ranking.relevance_of(torch.tensor([0, 1, 0, 1]))
+        >>> ap = ranking.average_precision(embeddings @ embeddings.T, relevance, valid)
+        >>> ap
+        tensor([0.5000, 0.3333, 0.3333, 0.5000])
+        >>> ap.mean()
+        tensor(0.4167)
     """
     return evaluate(AP, scores, relevance, valid)
 
 
 def ndcg(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
-    """(Q, G), (Q, G) bool -> (Q,): discounted cumulative gain, 1 / log2(1 + rank) an item, as a share of the best one."""
+    """Normalised discounted cumulative gain (NDCG), with gain 1 for a relevant item and discount 1 / log2(1 + rank).
+
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+
+    Returns:
+        (Q,) float from 0 to 1: the gain as a share of that of the best ranking; nan for a query with nothing relevant.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, or scores are not finite.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
+        >>> relevance = torch.tensor([[False, True, True, False]])
+        >>> ranking.ndcg(scores, relevance)  # (1/log2(3) + 1/log2(4)) / (1/log2(2) + 1/log2(3))
+        tensor([0.6934])
+    """
     return evaluate(NDCG, scores, relevance, valid)
 
 
 def auc(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
-    """(Q, G), (Q, G) bool -> (Q,): area under the ROC curve, the share of pairs in order; nan where a side is empty."""
+    """Area under the ROC curve (AUC): the share of (relevant, irrelevant) pairs that are in the right order.
+
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+
+    Returns:
+        (Q,) float from 0 to 1; nan for a query with nothing relevant or nothing irrelevant.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, or scores are not finite.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
+        >>> relevance = torch.tensor([[False, True, True, False]])
+        >>> ranking.auc(scores, relevance)  # 2 of 4 pairs: both relevant items are above the last item only
+        tensor([0.5000])
+    """
     return evaluate(AUC, scores, relevance, valid)
 
 
 def reciprocal_rank(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tensor:
-    """(Q, G), (Q, G) bool -> (Q,): 1 / rank of the first relevant item; nan where nothing is relevant."""
+    """Reciprocal rank: 1 / rank of the first relevant item.
+
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+
+    Returns:
+        (Q,) float from 0 to 1; nan for a query with nothing relevant.
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, or scores are not finite.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
+        >>> relevance = torch.tensor([[False, True, True, False]])
+        >>> ranking.reciprocal_rank(scores, relevance)  # the first relevant item ranks second
+        tensor([0.5000])
+    """
     return evaluate(RECIPROCAL_RANK, scores, relevance, valid)
 
 
 def precision_at(cutoff: int) -> Callable[..., Tensor]:
-    """precision_at(10)(scores, relevance, valid=None) -> (Q,): relevant items among the first 10, divided by 10."""
+    """Precision at a cutoff: the number of relevant items among the first `cutoff`, divided by `cutoff`.
+
+    Args:
+        cutoff: K of precision@K, at least 1.
+
+    Returns:
+        A function (scores, relevance, valid=None) -> (Q,), called as `average_precision` is. It divides by `cutoff` also
+        where there are fewer items.
+
+    Raises:
+        ValueError: if `cutoff` is below 1.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
+        >>> relevance = torch.tensor([[False, True, True, False]])
+        >>> ranking.precision_at(3)(scores, relevance)  # 2 of the first 3
+        tensor([0.6667])
+    """
     return functools.partial(evaluate, precision_metric(cutoff))

@@ -35,12 +35,22 @@ class Settings(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """One value a query, and what each score weighs in it; both 0 for a query that cannot be ranked.
+    """The objective of each query, and its gradient by the scores; both 0 for a query that cannot be ranked.
 
-    Plain numbers, without a graph: `(weights * scores).sum()` is what to call backward on.
+    The tensors are plain numbers without a graph. To train by them, call backward on `(weights * scores).sum()`.
 
-    loss     (Q,)    the objective of each query
-    weights  (Q, G)  its gradient by the scores
+    Attributes:
+        loss: (Q,) the objective of each query.
+        weights: (Q, G) its gradient by the scores; 0 where `valid` is False.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.9, 0.1]], requires_grad=True)
+        >>> objective = ranking.ssvm(scores, torch.tensor([[False, True]]), alpha=1.0)
+        >>> (objective.weights * scores).sum().backward()
+        >>> scores.grad
+        tensor([[ 2., -2.]])
     """
 
     loss: Tensor
@@ -64,11 +74,34 @@ def ssvm(
     epsilon: float = 1.0,
     alpha: float | None = None,
 ) -> Objective:
-    """Structural SVM: away from the loss-augmented ranking, towards the ground truth. With alpha 1, the structured hinge.
+    """Structural SVM: moves away from the loss-augmented ranking and towards the ground truth.
 
-    >>> loss, weights = ssvm(torch.tensor([[0.9, 0.1]]), torch.tensor([[False, True]]), alpha=1.0)
-    >>> loss, weights  # the irrelevant item must come down, the relevant one up
-    (tensor([2.1000]), tensor([[ 2., -2.]]))
+    The objective is `alpha * F(augmented) - F(truth) + epsilon * L(augmented)`, where F is the score of a ranking and L
+    the metric's loss. With alpha 1 it is the structured hinge, an upper bound of `epsilon * L`.
+
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+        metric: a name, as in `get_metric`, or a `Metric`.
+        epsilon: weight of the metric's loss, above 0.
+        alpha: weight of the loss-augmented ranking. None: the paper's, 10.
+
+    Returns:
+        An `Objective`: the loss (Q,) and its gradient by the scores (Q, G).
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, scores are not finite, or a setting is out of range.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> loss, weights = ranking.ssvm(torch.tensor([[0.9, 0.1]]), torch.tensor([[False, True]]), alpha=1.0)
+        >>> loss  # F(augmented) = 0.8, F(truth) = -0.8, and 1 - AP = 0.5
+        tensor([2.1000])
+        >>> weights  # a gradient step lowers the irrelevant item and raises the relevant one
+        tensor([[ 2., -2.]])
     """
     return _objective(scores, relevance, valid, settings("ssvm", metric, epsilon, alpha))
 
@@ -83,7 +116,39 @@ def dlm(
     alpha: float | None = None,
     sign: int = +1,
 ) -> Objective:
-    """Direct loss minimisation: away from the worst good ranking (sign +1) or towards the best one (sign -1)."""
+    """Direct loss minimisation: as epsilon goes to 0, its gradient is that of the expected metric itself.
+
+    The objective is `sign / epsilon * (alpha * F(augmented) - F(predicted))`, where F is the score of a ranking. With
+    sign +1 it moves away from a bad ranking that scores well, with sign -1 towards a good one.
+
+    Args:
+        scores: (Q, G) float, one row a query; higher scores rank higher.
+        relevance: (Q, G) bool, which items are relevant to the query.
+        valid: (Q, G) bool, which items are ranked at all. None: all.
+        metric: a name, as in `get_metric`, or a `Metric`.
+        epsilon: weight of the metric's loss, above 0.
+        alpha: weight of the loss-augmented ranking. None: the paper's, 10, and 1 for sign -1.
+        sign: +1 (positive update) or -1 (negative update).
+
+    Returns:
+        An `Objective`: the loss (Q,) and its gradient by the scores (Q, G).
+
+    Raises:
+        TypeError: if `scores` are not floating point, or a mask is not bool.
+        ValueError: if shapes differ, scores are not finite, or a setting is out of range.
+
+    Example:
+        The relevant items are above the first item, but only just:
+
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> scores = torch.tensor([[0.5, 0.6, 0.7]])
+        >>> loss, weights = ranking.dlm(scores, torch.tensor([[False, True, True]]), alpha=1.0)
+        >>> loss
+        tensor([-0.3000])
+        >>> weights  # a gradient step lowers the irrelevant item and raises the relevant ones
+        tensor([[ 2., -1., -1.]])
+    """
     return _objective(scores, relevance, valid, settings("dlm", metric, epsilon, alpha, sign))
 
 

@@ -32,23 +32,39 @@ class Counts(NamedTuple):
 def relevance_of(
     labels: Tensor, ref_labels: Tensor | None = None, ids: Tensor | None = None, ref_ids: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The `(relevance, valid)` that the functions of `ranking` take, (Q, G) bool each.
+    """The masks `(relevance, valid)` that the functions of `ranking` take, from labels.
 
-    An item is relevant to a query of the same label. Without `ref_labels` the batch ranks itself and every query is left
-    out of its own ranking:
+    An item is relevant to a query of the same label. Without `ref_labels` the batch ranks itself, and a query is left out
+    of its own ranking. Where the references contain the queries, give `ids` and `ref_ids`: a query then leaves out every
+    item of its own id.
 
-    >>> relevance, valid = relevance_of(torch.tensor([7, 7, 9]))
-    >>> relevance
-    tensor([[False,  True, False],
-            [ True, False, False],
-            [False, False, False]])
-    >>> valid
-    tensor([[False,  True,  True],
-            [ True, False,  True],
-            [ True,  True, False]])
+    Args:
+        labels: (Q,) integers, of the queries.
+        ref_labels: (G,) integers, of the items. None: the items are the queries.
+        ids: (Q,) integers, which image each query is.
+        ref_ids: (G,) integers, which image each item is.
 
-    Where the references contain the queries, `ids` and `ref_ids` tell which item is which image: a query leaves out all
-    items of its own id, and those of id `EMPTY`.
+    Returns:
+        relevance (Q, G) bool, which items are relevant to a query, and valid (Q, G) bool, which items it ranks.
+
+    Raises:
+        TypeError: if labels or ids are not integer tensors.
+        ValueError: if they have more than one dimension.
+
+    Example:
+        Three images, of which two have the label 7. The third has nothing relevant:
+
+        >>> import torch
+        >>> from rankshot import ranking
+        >>> relevance, valid = ranking.relevance_of(torch.tensor([7, 7, 9]))
+        >>> relevance
+        tensor([[False,  True, False],
+                [ True, False, False],
+                [False, False, False]])
+        >>> valid
+        tensor([[False,  True,  True],
+                [ True, False,  True],
+                [ True,  True, False]])
     """
     for name, tensor in (("labels", labels), ("ref_labels", ref_labels), ("ids", ids), ("ref_ids", ref_ids)):
         if tensor is not None:

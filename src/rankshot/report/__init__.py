@@ -1,4 +1,7 @@
-"""What people look at: tables, learning curves, pictures of retrievals."""
+"""What people look at: tables, learning curves, pictures of retrievals.
+
+`protocol_for` says how runs are measured, `measure` measures one, `text_table` and `write_report` show the results.
+"""
 
 from .measured import (
     Measured,

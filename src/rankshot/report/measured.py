@@ -46,11 +46,35 @@ WAYS, SHOTS = (5, 20), (1, 5)  # of the paper
 
 @dataclass(frozen=True)
 class Protocol:
-    """How to measure: the images of which split of what, which tasks, how many episodes, which batch statistics.
+    """How networks are measured: on what images, by which tasks, in how many episodes.
 
-    rule   how embedding networks classify. None: each in its usual way (`rule_for`)
-    root   of the prepared data
-    together   all processes measure, and each does its part
+    Args:
+        data: name or path of the data set.
+        rotations: whether each class is four, by rotations.
+        split: of the data set.
+        images: of that split.
+        tasks: what to measure.
+        episodes: of each task.
+        seed: of the episodes.
+        batch_norm: "running" or "batch", as in `fewshot.evaluate`.
+        rule: how embedding networks classify. None: each in its usual way (`rule_for`).
+        root: of the prepared data.
+        together: all processes measure, and each does its part.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import models, report
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-mini-imagenet"
+        >>> protocol = report.protocol_for(
+        ...     [folder], data="pictures", root="prepared", split="all", ways=[2], shots=[1], episodes=10
+        ... )
+        >>> [str(task) for task in protocol.tasks], protocol.episodes
+        (['1-shot 2-way', 'retrieval 2-way'], 10)
     """
 
     data: str
@@ -68,7 +92,22 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Measured:
-    """A network by its name, with its results; `folder` is its run, None for a network without one."""
+    """A network with its results.
+
+    Args:
+        name: what to call it in a table.
+        model: the network.
+        results: one for each task that it can answer.
+        folder: of its run. None: it has none.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import fewshot, report
+        >>> result = fewshot.Result(fewshot.Retrieval(way=5), torch.tensor([0.5, 0.7]))
+        >>> measured = report.Measured("pixels", torch.nn.Flatten(), [result], folder=None)
+        >>> print(measured.name, *measured.results)
+        pixels retrieval 5-way: 60.00 ± 19.60 %
+    """
 
     name: str
     model: nn.Module
@@ -90,9 +129,43 @@ def protocol_for(
     batch_norm: str = "running",
     rule: str | None = None,
 ) -> Protocol:
-    """The same questions for several runs, on what they were trained on where `data` names nothing else.
+    """The same questions for several runs: on the data that they were trained on, or on `data`.
 
-    ways, shots   None: the paper's, or as many as there are classes and images
+    Args:
+        folders: of the runs.
+        ways: classes of an episode. None: the paper's, 5 and 20, or as many as there are.
+        shots: labelled images a class. None: the paper's, 1 and 5, or as many as there are.
+        data: name or path of another data set. None: the runs' own.
+        rotations: four classes of each, by rotations. None: as in training, where it is the same data set.
+        split: "train", "val", "test", "trainval" or "all".
+        root: of the prepared data. None: the runs' own.
+        episodes: of each task.
+        seed: of the episodes.
+        batch_norm: "running" or "batch", as in `fewshot.evaluate`.
+        rule: "ap", "nearest", "prototype" or "logistic". None: as `rule_for` says.
+
+    Returns:
+        The `Protocol`.
+
+    Raises:
+        FileNotFoundError: if a folder is not a run.
+        ValueError: if the runs were trained on different data and `data` is None, a run has learned from classes of this
+            split, or there are too few classes or images.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import models, report
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-mini-imagenet"
+        >>> protocol = report.protocol_for(
+        ...     [folder], data="pictures", root="prepared", split="all", ways=[2], shots=[1], episodes=10
+        ... )
+        >>> len(protocol.images), protocol.images.classes
+        (8, ('bright', 'dark'))
     """
     if not folders or len(set(folders)) < len(folders):
         raise ValueError("name at least one run, and each of them once")
@@ -152,7 +225,33 @@ def protocol_for(
 
 
 def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
-    """What can be asked about classes that a run has not learned from: of test, else of validation; None: nothing can."""
+    """The questions about classes that a run has not learned from: those of test, else those of validation.
+
+    Args:
+        folder: of the run.
+        episodes: of each task.
+
+    Returns:
+        The `Protocol`. None: there are no such classes.
+
+    Example:
+        A run on a folder of two classes, which are all in training:
+
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> import rankshot
+        >>> from rankshot import report, training
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> config = rankshot.TrainConfig.of(
+        ...     data="pictures", root="prepared", updates=1, filters=4, batch_classes=2, batch_size=6, validate_every=0
+        ... )
+        >>> status = rankshot.train(config, "run", progress=training.Callback())
+        >>> print(report.unseen_protocol(Path("run"), episodes=10))
+        None
+    """
     config = TrainConfig.from_json(folder / CONFIG)
     for split in ("test",) if config.data.split == "trainval" else ("test", "val"):
         if has_classes_to_measure(config, split):
@@ -172,7 +271,21 @@ def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) ->
 
 
 def names_of(folders: Sequence[Path]) -> list[str]:
-    """What to call runs in a table: by their method where that tells them apart, else by their folder's name."""
+    """What to call runs in a table: by their method if that tells them apart, else by their folder's name.
+
+    Args:
+        folders: of the runs.
+
+    Returns:
+        A name for each.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from rankshot import models, report
+        >>> weights = Path(models.__file__).parent / "weights"
+        >>> report.names_of([weights / "conv4-mini-imagenet", weights / "conv4-cub"])
+        ['conv4-mini-imagenet', 'conv4-cub']
+    """
     methods = [
         folder.name if has_name(folder) else TrainConfig.from_json(folder / CONFIG).method.name for folder in folders
     ]
@@ -183,7 +296,37 @@ def names_of(folders: Sequence[Path]) -> list[str]:
 
 
 def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
-    """The best network of a run."""
+    """Measure the best network of a run.
+
+    Args:
+        folder: of the run.
+        protocol: how.
+        name: what to call it in a table.
+
+    Returns:
+        The network with its results.
+
+    Raises:
+        ValueError: if it takes images of other channels, or can answer none of the tasks.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import models, report
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-mini-imagenet"
+        >>> protocol = report.protocol_for(
+        ...     [folder], data="pictures", root="prepared", split="all", ways=[2], shots=[1], episodes=10
+        ... )
+        >>> measured = report.measure(folder, protocol, "conv4")
+        >>> for result in measured.results:
+        ...     print(result)
+        1-shot 2-way: 100.00 ± 0.00 %
+        retrieval 2-way: 100.00 ± 0.00 %
+    """
     takes, has = embedder_in(described_in(folder)).get("in_channels"), protocol.images.images.shape[1]
     if takes not in (None, has):
         raise ValueError(
@@ -193,7 +336,32 @@ def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
 
 
 def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained") -> Measured:
-    """The network of a run as it was before the first update."""
+    """Measure the network of a run as it was before the first update.
+
+    Args:
+        folder: of the run.
+        protocol: how.
+        name: what to call it in a table.
+
+    Returns:
+        The network with its results.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import models, report
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-mini-imagenet"
+        >>> protocol = report.protocol_for(
+        ...     [folder], data="pictures", root="prepared", split="all", ways=[2], shots=[1], episodes=10
+        ... )
+        >>> untrained = report.measure_untrained(folder, protocol)
+        >>> untrained.name, [str(result.task) for result in untrained.results]
+        ('untrained', ['1-shot 2-way', 'retrieval 2-way'])
+    """
     config = TrainConfig.from_json(folder / CONFIG)
     pictures = preprocess_in(folder) or Preprocess(*protocol.images.images.shape[1:])
     model, _ = network_and_method(config, pictures, len(classes_of(folder) or ()) or 1, Objects(), folder / START)
@@ -215,15 +383,62 @@ def _measured(name: str, model: nn.Module, protocol: Protocol, folder: Path | No
 
 
 def rule_for(model: nn.Module, protocol: Protocol) -> str | None:
-    """How a network classifies: as the protocol says; else by a rule of its own; else by the paper's on the data sets that
-    are known by name, and by the best that is known on images of one's own."""
+    """How a network classifies: by the protocol's rule, else by its own (`fewshot.HasRule`), else by the usual one.
+
+    The usual rule is the paper's, "ap", on data sets that are known by name, and "logistic" on images of one's own.
+
+    Args:
+        model: the network.
+        protocol: how it is measured.
+
+    Returns:
+        The rule. None: its own.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import models, report
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-mini-imagenet"
+        >>> protocol = report.protocol_for(
+        ...     [folder], data="pictures", root="prepared", split="all", ways=[2], shots=[1], episodes=10
+        ... )
+        >>> report.rule_for(models.from_pretrained(folder), protocol)
+        'logistic'
+    """
     if protocol.rule is not None or isinstance(model, Answerer | HasRule):
         return protocol.rule
     return "ap" if is_name(protocol.data) else BEST
 
 
 def record(measured: Measured, protocol: Protocol) -> None:
-    """What was found as JSON, and of a run's own test classes a card that tells it."""
+    """Write what was measured as JSON (see `evaluation_path`); for the run's own test classes also its model card.
+
+    A network without a folder is not recorded.
+
+    Args:
+        measured: the network with its results.
+        protocol: how it was measured.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import models, report
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-mini-imagenet"
+        >>> protocol = report.protocol_for(
+        ...     [folder], data="pictures", root="prepared", split="all", ways=[2], shots=[1], episodes=10
+        ... )
+        >>> report.record(report.measure(folder, protocol, "conv4"), protocol)
+        >>> report.evaluation_path(folder, protocol.data, protocol.split, protocol.root).is_file()
+        True
+    """
     if measured.folder is None:
         return
     where = (measured.folder, protocol.data, protocol.split, protocol.root)

@@ -23,7 +23,30 @@ from .table import html_table
 
 
 def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) -> None:
-    """The first run of `columns` in pictures, all of them in the table and the curves."""
+    """Write report.html: a table of all networks, their learning curves, and what the first of them retrieves.
+
+    Args:
+        path: of the file.
+        columns: the networks with their results; the first that is a run is shown in pictures.
+        protocol: how they were measured.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> from rankshot import models, report
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-mini-imagenet"
+        >>> protocol = report.protocol_for(
+        ...     [folder], data="pictures", root="prepared", split="all", ways=[2], shots=[1], episodes=10
+        ... )
+        >>> measured = report.measure(folder, protocol, "conv4")
+        >>> report.write_report(Path("report.html"), [measured], protocol)
+        >>> "<title>conv4 on pictures" in Path("report.html").read_text()
+        True
+    """
     runs = [column for column in columns if column.folder is not None]
     first = runs[0]
     config = read_json(first.folder / CONFIG) if first.folder else {}

@@ -21,12 +21,52 @@ def place_of_report(folder: Path) -> Path:
 
 
 def evaluation_path(folder: Path, data: str, split: str, root: str | None = None) -> Path:
-    """evaluation.json for the test classes of the data that a run was trained on, else evaluation-DATA-SPLIT.json."""
+    """Where the results of a run go: evaluation.json for its own test classes, else evaluation-DATA-SPLIT.json.
+
+    It is in the run's folder; for shipped weights it is in `runs/NAME`.
+
+    Args:
+        folder: of the run.
+        data: what it was measured on.
+        split: of that.
+        root: of the prepared data.
+
+    Returns:
+        The path.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from rankshot import models, report
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-omniglot"
+        >>> report.evaluation_path(folder, "omniglot", "test").as_posix()
+        'runs/conv4-omniglot/evaluation.json'
+        >>> report.evaluation_path(folder, "mini-imagenet", "val").as_posix()
+        'runs/conv4-omniglot/evaluation-mini-imagenet-val.json'
+    """
     return _path(EVALUATION, folder, data, split, root)
 
 
 def report_path(folder: Path, data: str, split: str, root: str | None = None) -> Path:
-    """report.html, or report-DATA-SPLIT.html, by the same rule."""
+    """Where the report of a run goes: report.html for its own test classes, else report-DATA-SPLIT.html.
+
+    It is in the run's folder; for shipped weights it is in `runs/NAME`.
+
+    Args:
+        folder: of the run.
+        data: what it was measured on.
+        split: of that.
+        root: of the prepared data.
+
+    Returns:
+        The path.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from rankshot import models, report
+        >>> folder = Path(models.__file__).parent / "weights" / "conv4-omniglot"
+        >>> report.report_path(folder, "omniglot", "test").as_posix()
+        'runs/conv4-omniglot/report.html'
+    """
     return _path(REPORT, folder, data, split, root)
 
 

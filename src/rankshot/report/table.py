@@ -27,7 +27,25 @@ def lines(columns: Sequence[Measured]) -> list[tuple[Task, list[Result | None]]]
 
 
 def text_table(columns: Sequence[Measured]) -> str:
-    """Lines of equal width, for a terminal or a log."""
+    """A table for a terminal: a line for each task, a column for each network.
+
+    Args:
+        columns: the networks with their results.
+
+    Returns:
+        Lines of equal width, with means and 95 % intervals in %.
+
+    Example:
+        >>> import torch
+        >>> from rankshot import fewshot, report
+        >>> def measured(name, *values):
+        ...     result = fewshot.Result(fewshot.Classification(way=5, shot=1), torch.tensor(values))
+        ...     return report.Measured(name, torch.nn.Flatten(), [result], folder=None)
+        >>> print(report.text_table([measured("siamese", 0.8, 0.9, 0.7, 1.0), measured("map-dlm", 0.9, 0.9, 1.0, 1.0)]))
+                                       siamese     map-dlm
+        --------------------------------------------------
+        1-shot 5-way  accuracy, %  85.0 ± 12.7  95.0 ± 5.7
+    """
     rows = [["", "", *(column.name for column in columns)]]
     for task, results in lines(columns):
         rows.append([str(task), unit(task), *map(cell, results)])

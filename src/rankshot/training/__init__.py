@@ -1,4 +1,7 @@
-"""From images to a trained network: the config, the loop, the run folder."""
+"""From images to a trained network: the config, the loop, the run folder.
+
+`train(TrainConfig.of(...), folder)` trains; `config_for` chooses settings as `rankshot train` does.
+"""
 
 from .callbacks import Callback
 from .config import TrainConfig

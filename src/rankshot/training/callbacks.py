@@ -12,7 +12,30 @@ from rankshot.fewshot import Result, summary
 
 
 class Callback:
-    """Told what happens, in this order. A subclass overrides what it wants to hear; what it raises ends training."""
+    """Told what happens in training, in the order of the methods below. A subclass overrides what it wants to hear.
+
+    An exception that it raises ends training. `train(..., progress=Callback())` shows nothing.
+
+    Example:
+        >>> import numpy as np
+        >>> import rankshot
+        >>> from rankshot import data, training
+        >>> class Heard(training.Callback):
+        ...     def updated(self, update, loss, batch_map, per_second):
+        ...         print("update", update)
+        ...
+        ...     def ended(self, update):
+        ...         print("ended after", update)
+        >>> pixels = np.random.default_rng(0).integers(0, 256, (12, 1, 28, 28), dtype=np.uint8)
+        >>> images = data.ImageSet(pixels, np.repeat([0, 1, 2], 4), ("a", "b", "c"))
+        >>> config = rankshot.TrainConfig.of(
+        ...     updates=2, log_every=1, filters=4, batch_classes=2, batch_size=6, validate_every=0, device="cpu"
+        ... )
+        >>> status = rankshot.train(config, "run", train_set=images, callbacks=[Heard()], progress=training.Callback())
+        update 1
+        update 2
+        ended after 2
+    """
 
     def started(self, folder: Path, settings: Mapping[str, Any]) -> None:
         """Training begins or goes on in a folder, with these settings."""
@@ -21,13 +44,13 @@ class Callback:
         """Something that a person should know, such as how long it will take."""
 
     def updated(self, update: int, loss: float, batch_map: float, per_second: float) -> None:
-        """Every `log_every` updates. `batch_map` is nan where no two images of the batch are of one class."""
+        """Every `log_every` updates. `batch_map`, the mAP of the batch, is nan if no two of its images are of one class."""
 
     def validated(self, update: int, results: Sequence[Result], is_best: bool) -> None:
         """After every validation."""
 
     def ended(self, update: int) -> None:
-        """Training has ended after this update: by itself, stopped, or by an error. What was opened is closed here."""
+        """Training has ended after this update: by itself, stopped, or by an error. Close here what was opened."""
 
 
 class CallbackList(Callback):

@@ -44,10 +44,34 @@ CHOICES = {"network": NETWORKS, "method": METHODS}
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Everything that a training run depends on. The defaults train on `glyphs` in two minutes on two cores.
+    """Every setting of a training run, in sections. The defaults train on `glyphs` in two minutes on two cores.
 
-    >>> TrainConfig.of(method="nca", temperature=0.2, updates=10).run.updates
-    10
+    `TrainConfig.of` takes settings by the flat names of the command line, and `flat` gives them all. The same config is
+    saved as `config.json` of the run.
+
+    Args:
+        data: what to learn from.
+        network: the embedding network, and the weights that it begins with.
+        method: the method or loss, with its settings.
+        optimiser: optimiser, learning rate and its schedule.
+        batch: classes and images of a batch.
+        validation: how often, and on what tasks.
+        run: updates, seed, device and the like.
+
+    Raises:
+        TypeError: if a section is of another type.
+        ValueError: if settings contradict each other.
+
+    Example:
+        >>> from rankshot import TrainConfig
+        >>> config = TrainConfig.of(method="nca", temperature=0.2, updates=10)
+        >>> config.method.settings, config.run.updates
+        ({'temperature': 0.2}, 10)
+        >>> config.changed(updates=20).flat()["updates"]
+        20
+        >>> TrainConfig.of(epochs=10)
+        Traceback (most recent call last):
+        ValueError: unknown setting 'epochs': training is counted in batches, by the setting 'updates'
     """
 
     data: DataConfig = field(default_factory=DataConfig)
@@ -82,11 +106,19 @@ class TrainConfig:
 
     @classmethod
     def of(cls, **settings: Any) -> TrainConfig:
-        """By flat names, as the command line has them: those of `PLACES`, `network`, `method`, and their own settings."""
+        """A config from settings by their flat names, as the command line has them; the others have their defaults.
+
+        Raises:
+            ValueError: if there is no such setting, or its value is out of range.
+        """
         return cls().changed(**settings)
 
     def changed(self, **settings: Any) -> TrainConfig:
-        """The same with some settings changed, by their flat names. Another method starts from its own defaults."""
+        """The same config with some settings changed, by their flat names. Another method starts from its own defaults.
+
+        Raises:
+            ValueError: if there is no such setting, or its value is out of range.
+        """
         settings = {name: plain(value) for name, value in settings.items()}
         sections: dict[str, dict[str, Any]] = {}
         chosen: dict[str, dict[str, Any]] = {name: {} for name in CHOICES}
@@ -143,20 +175,25 @@ class TrainConfig:
 
     @property
     def first_learning_rate(self) -> float:
+        """The learning rate that training starts with: the one that is given, or the method's."""
         given = self.optimiser.learning_rate
         if given is not None:
             return given
         return LEARNING_RATE if self.method.is_object else learning_rate_of(self.method.name)
 
     def learning_rate_at(self, update: int) -> float:
-        """The learning rate of update number `update`, which counts from 0.
+        """The learning rate of an update, which counts from 0.
 
-        >>> TrainConfig.of(schedule="step", decay=0.5, decay_every=10).learning_rate_at(25)
-        0.00025
+        Example:
+            >>> from rankshot import TrainConfig
+            >>> config = TrainConfig.of(learning_rate=0.001, schedule="step", decay=0.5, decay_every=10)
+            >>> config.learning_rate_at(25)  # halved twice
+            0.00025
         """
         return self.first_learning_rate * self.optimiser.factor_at(update, self.run.updates)
 
     def to_json(self) -> dict[str, Any]:
+        """All settings, section by section, as a dictionary for a JSON file."""
         content = asdict(self)
         content["method"] = self.method.to_json()
         content["network"]["architecture"] = self.network.architecture.to_json()
@@ -164,7 +201,12 @@ class TrainConfig:
 
     @classmethod
     def from_json(cls, path: str | Path) -> TrainConfig:
-        """From a file, such as a run's config.json; what it does not tell stays at its default."""
+        """Read a config from a file, such as the config.json of a run; what it does not tell has its default.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if it is no config, or has unknown settings.
+        """
         path = Path(path)
         if not path.is_file():
             raise FileNotFoundError(f"there is no config {path}")
@@ -172,7 +214,7 @@ class TrainConfig:
 
     @classmethod
     def from_settings(cls, content: Mapping[str, Any], path: Path) -> TrainConfig:
-        """From what `path` holds, of this version's or an earlier one's."""
+        """A config from the content of a JSON file, of this version or an earlier one. `path` is named in errors."""
         try:
             config = cls._read(content)
         except ValueError as error:

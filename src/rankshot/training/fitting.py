@@ -57,16 +57,39 @@ Tell = Callable[[str], None]
 
 
 def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) -> TrainConfig:
-    """The config of a run with these settings, as `rankshot train` has it: `train(config_for(data="photos"), "run")`.
+    """The config of a run with these settings, as `rankshot train` makes it.
 
-    The method's usual settings, or those of a preset; the strongest network that is installed for images of one's own,
-    which are made ready as it wants them; the recipe that the first weights were made by; batches as large as the images
-    allow. What is given stays as it is.
+    What is not given is chosen to fit: the method's usual settings, or those of a preset; for images of one's own the
+    strongest network that is installed, with images made ready for it; the recipe that fits its weights; and batches no
+    larger than the images allow.
 
     Args:
         preset: "paper", the settings of the method's own paper for this data; or those for a data set by its name.
-        tell: told in a sentence what was decided.
-        settings: by the names of the command line; `network` may also be a network that is wrapped.
+        tell: called with a sentence for each thing that was decided.
+        **settings: by the names of the command line; `network` may also be a network that is wrapped (`rankshot.wrap`).
+
+    Returns:
+        The `TrainConfig`.
+
+    Raises:
+        ValueError: if there is no such setting, preset or data set, or a value is out of range.
+
+    Example:
+        A folder of two classes of four pictures, for which the usual batches are too large:
+
+        >>> from pathlib import Path
+        >>> from PIL import Image
+        >>> import rankshot
+        >>> for name, grey in {"dark": 10, "bright": 200}.items():
+        ...     Path("pictures", name).mkdir(parents=True)
+        ...     for number in range(4):
+        ...         Image.new("L", (32, 32), grey + number).save(f"pictures/{name}/{number}.png")
+        >>> rankshot.data.load("pictures", "train", root="prepared")
+        ImageSet(8 images of 3x84x84, 2 classes)
+        >>> config = rankshot.config_for(data="pictures", root="prepared", network="conv4", filters=8, tell=print)
+        there are 2 training classes of 4 images: --batch-classes 2 --batch-size 8 --validate-every 0
+        >>> config.batch.classes, config.batch.size
+        (2, 8)
     """
     network = settings.get("network")
     if isinstance(network, nn.Module):

@@ -73,12 +73,13 @@ def train(
     callbacks: Sequence[Callback] = (),
     progress: Callback | None = None,
 ) -> RunStatus:
-    """Train into a new folder, or with `resume` go on with the run that is there; returns how far it came.
+    """Train a network into a new folder, or with `resume` go on with the run that is there.
 
+    The folder has the best network, so `from_pretrained(folder)` opens it, its config, and a checkpoint to go on from.
     Asked to stop (Ctrl-C, SIGTERM), it leaves a checkpoint and raises `KeyboardInterrupt`.
 
     Where `torch.distributed` is set up, all processes call this, and each learns from a part of every batch; the updates
-    are those of a single process. The first process writes the folder and tells `callbacks` and `progress`.
+    are those of a single process. The first process writes the folder and calls `callbacks` and `progress`.
 
     Args:
         config: every setting; `TrainConfig.of` makes one by the names of the command line.
@@ -92,6 +93,34 @@ def train(
         val_set: images of other classes to validate on.
         callbacks: told what happens.
         progress: shown to a person. None: a bar, or lines; `Callback()` is silent.
+
+    Returns:
+        How far it came: `update`, `best` (of the deciding validation task; -1 without validation), and more.
+
+    Raises:
+        TypeError: if `config` is no `TrainConfig`, or a callback no `Callback`.
+        ValueError: if settings, images and network do not fit together.
+        FileExistsError: if the folder holds a run, and `resume` is not set.
+        KeyboardInterrupt: if it was stopped.
+
+    Example:
+        Two updates of a small network, on noise:
+
+        >>> import numpy as np
+        >>> import rankshot
+        >>> from rankshot import data, losses, training
+        >>> pixels = np.random.default_rng(0).integers(0, 256, (12, 1, 28, 28), dtype=np.uint8)
+        >>> images = data.ImageSet(pixels, np.repeat([0, 1, 2], 4), ("a", "b", "c"))
+        >>> config = rankshot.TrainConfig.of(
+        ...     updates=2, filters=4, batch_classes=2, batch_size=6, validate_every=0, device="cpu"
+        ... )
+        >>> status = rankshot.train(
+        ...     config, "run", loss=losses.RankingLoss(), train_set=images, progress=training.Callback()
+        ... )
+        >>> status.update
+        2
+        >>> rankshot.from_pretrained("run").embedding_dim  # 4 filters at 28x28 pixels
+        4
     """
     if not isinstance(config, TrainConfig):
         raise TypeError(f"config must be a TrainConfig, got {config!r:.60}: TrainConfig.of(updates=100) is one")

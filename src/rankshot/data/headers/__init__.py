@@ -15,6 +15,7 @@ from .header import Header, Undecodable
 __all__ = ["KINDS", "MOST_PIXELS", "Header", "Undecodable", "check_exif", "look"]
 
 MOST_PIXELS = 80_000_000  # a third of a gigabyte as RGB
+"""The largest picture that is decoded, in pixels: a third of a gigabyte as RGB."""
 MOST_AT_LESS = 170_000_000  # of a JPEG that is decoded at less than its size; Pillow refuses some more
 NO_READER = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1", b"avif", b"avis")  # brands of files with boxes
 KINDS: dict[bytes, Callable[[bytes, tuple[int, int] | None], Header]] = {
@@ -29,12 +30,32 @@ KINDS: dict[bytes, Callable[[bytes, tuple[int, int] | None], Header]] = {
     **dict.fromkeys((b"II\x2a\0", b"II\0\x2a", b"II\x2b\0", b"MM\0\x2a", b"MM\x2a\0", b"MM\0\x2b"), tiff.look),
     **dict.fromkeys((b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf"), ppm.look),
 }
+"""The formats that are read: the first bytes of a file, and the function that looks at it."""
 
 
 def look(content: bytes, draft: tuple[int, int] | None = None) -> Header:
-    """What a file is and will take; complains of what is no image, or none that should be decoded.
+    """Look at the first bytes of a file: what picture it is, and what decoding it takes. Nothing is decoded.
 
-    draft   the size that is enough: large JPEGs are decoded at a half, a quarter or an eighth then
+    Args:
+        content: of the file.
+        draft: (width, height) that is enough: large JPEGs are then decoded at a half, a quarter or an eighth of their
+            size.
+
+    Returns:
+        The `Header`.
+
+    Raises:
+        Undecodable: if it is no image, of a format that is not read, damaged, or too large.
+
+    Example:
+        >>> import io
+        >>> from PIL import Image
+        >>> from rankshot.data import headers
+        >>> file = io.BytesIO()
+        >>> Image.new("L", (32, 24)).save(file, "PNG")
+        >>> header = headers.look(file.getvalue())
+        >>> header.kind, header.width, header.height, header.stored
+        ('PNG', 32, 24, 1)
     """
     for start, looked in KINDS.items():
         if content.startswith(start):

@@ -83,7 +83,22 @@ def value(content: bytes, tag: Tag | None, order: Order, usual: int) -> int:
 
 
 def check_exif(content: bytes) -> None:
-    """Complain of one that would take much memory; one that is damaged is Pillow's to judge."""
+    r"""Check that the EXIF tags of a picture take little memory. Damaged tags pass: Pillow judges these.
+
+    Args:
+        content: of the EXIF block, from its byte order mark on.
+
+    Raises:
+        Undecodable: if there are too many tags, or they tell of more than the block holds.
+
+    Example:
+        >>> from rankshot.data import headers
+        >>> start = b"II*\x00" + (8).to_bytes(4, "little")  # little endian; the directory is at byte 8
+        >>> headers.check_exif(start + (1).to_bytes(2, "little") + bytes(12))  # one tag
+        >>> headers.check_exif(start + (5000).to_bytes(2, "little") + bytes(12))
+        Traceback (most recent call last):
+        rankshot.data.headers.header.Undecodable: 5,000 tags are more than 4,096
+    """
     if len(content) > 8 and content[:2] in (b"II", b"MM"):
         order = order_of(content)
         if (start := start_of(content, order)) < len(content) - 8:

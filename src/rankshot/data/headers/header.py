@@ -7,16 +7,38 @@ from typing import NamedTuple
 
 
 class Undecodable(ValueError):
-    """A file that is no image, or none that should be decoded."""
+    """A file that is no image, or an image that should not be decoded.
+
+    Example:
+        >>> from rankshot.data import headers
+        >>> try:
+        ...     headers.look(b"no picture")
+        ... except headers.Undecodable as error:
+        ...     print(error)
+        no image, or of an unknown kind
+    """
 
 
 class Header(NamedTuple):
-    """How large a picture is, and what Pillow takes for it; what was measured is beside each number.
+    """The size of a picture, and the memory that Pillow takes to decode it.
 
-    kind     Pillow's name of its format
-    stored   bytes that Pillow keeps of a pixel, at most
-    extra    bytes that decoding takes beside the pixels, at most
-    pixels   how many are stored, where it is decoded at less than its size
+    Attributes:
+        kind: Pillow's name of its format.
+        width: in pixels.
+        height: in pixels.
+        stored: bytes that Pillow keeps of a pixel, at most.
+        extra: bytes that decoding takes beside the pixels, at most.
+        pixels: how many are stored, where it is decoded at less than its size.
+
+    Example:
+        >>> import io
+        >>> from PIL import Image
+        >>> from rankshot.data import headers
+        >>> file = io.BytesIO()
+        >>> Image.new("RGB", (640, 480)).save(file, "JPEG")
+        >>> header = headers.look(file.getvalue(), draft=(84, 84))  # a quarter of each side is enough
+        >>> header.kind, header.width, header.height, header.pixels
+        ('JPEG', 640, 480, 19200)
     """
 
     kind: str
