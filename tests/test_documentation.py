@@ -1,5 +1,6 @@
 """What the documentation shows is what happens: README blocks and docstring examples are run."""
 
+import ast
 import doctest
 import importlib
 import re
@@ -7,13 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from test_guides import GUIDES
 
 from benchmarks.tables import pages
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 RESULT = re.compile(r"^(\w.*?)  # (\[\[.*?\]\])", re.MULTILINE)  # a line that says what it gives
-ALONE = ("adapting.md", "extending.md", "serve.md", "tutorial.md")  # which have tests of their own
+ALONE = {"adapting.md", "extending.md", "networks.md", "serve.md", *(f"{guide}.md" for guide in GUIDES)}  # run elsewhere
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -62,6 +64,27 @@ def test_links_between_pages_lead_somewhere():
 @pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.name)
 def test_figures_are_those_of_the_last_measurement(page):
     assert page.read_text() == pages.filled(page), "run `make tables`"
+
+
+def messages():
+    """All texts of the package, with "…" for what is filled in."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = re.sub("%[rsd]", "…", node.value)
+            else:
+                continue
+            yield re.sub("…+", "…", text)
+
+
+def test_every_message_of_the_faq_exists():
+    quoted = re.findall(r"^```text\n(.*?)\n```", (ROOT / "docs" / "faq.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(quoted) > 20
+    known = set(messages())
+    for message in quoted:
+        assert any(message in each for each in known), f"rankshot never says: {message}"
 
 
 def test_every_promise_has_its_test():

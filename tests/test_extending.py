@@ -1,4 +1,4 @@
-"""docs/extending.md, done: each file that it shows, outside the package, and the commands below it."""
+"""docs/extending.md and networks.md, done: each file that they show, outside the package, and the commands below it."""
 
 import json
 import os
@@ -21,7 +21,9 @@ from rankshot.cli.main import main
 from rankshot.registry import load_files
 from rankshot.training.run_folder import read_metrics
 
-PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text()
+DOCS = Path(__file__).parents[1] / "docs"
+NETWORKS = (DOCS / "networks.md").read_text()
+PAGE = NETWORKS + (DOCS / "extending.md").read_text()
 FILES = dict(re.findall(r"<!-- file: (\w+\.py) -->\n```python\n(.*?)```", PAGE, re.DOTALL))
 TINY = "--updates 4 --validation-episodes 5 --validate-every 2 --device cpu".split()
 
@@ -52,10 +54,10 @@ def test_every_kind_of_part_has_its_file():
     assert all(commands_for(file) for file in FILES)
 
 
-def test_the_block_about_a_module_that_is_there(here):
-    (block,) = (block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "rankshot.wrap(" in block)
+def test_blocks_about_weights_and_a_module_that_is_there(here):
     names = {}
-    exec(compile(block, "extending.md", "exec"), names)
+    for block in re.findall(r"(?<! -->\n)```python\n(.*?)```", NETWORKS, re.DOTALL):
+        exec(compile(block, "networks.md", "exec"), names)
     assert names["network"].embedding_dim == 128
     config = json.loads(Path("runs/wrapped/config.json").read_text())
     assert config["method"] == {"name": "NCALoss", "is_object": True}

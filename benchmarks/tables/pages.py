@@ -92,7 +92,10 @@ SECTIONS = {
 }
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("adapting", "benchmarks", "experiments", "paper", "scale", "systems")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("adapting", "benchmarks", "experiments", "networks", "paper", "scale", "start", "systems")
+    ),
 ]
 
 
