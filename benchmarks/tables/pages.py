@@ -15,7 +15,7 @@ from rankshot.reproduce.photographs.tables import (
     heads,
     of_fine_tuning,
 )
-from rankshot.reproduce.study_tables import gap_table
+from rankshot.reproduce.study_tables import gap_table, longer_table
 from rankshot.reproduce.tables import advantage_table, alpha_table, norm_of, trials_table
 
 from ..places import RESULTS, ROOT
@@ -47,6 +47,7 @@ SECTIONS = {
     "claim_batches": lambda: advantage_table(ROOT / "results") or NONE_YET,
     "claim_alpha": lambda: alpha_table(ROOT / "results", norm_of(ROOT / "results", "mini-imagenet") or "batch") or NONE_YET,
     "claim_gap": lambda: gap_table(ROOT / "results") or NONE_YET,
+    "longer": lambda: longer_table(ROOT / "results") or NONE_YET,
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),

@@ -46,7 +46,7 @@ def test_the_paper_s_recipes():
                     "coarse_weight": 0.0,
                 }.items() <= config.method.settings.items()
         assert photographs.method.settings.get("epsilon", 1.0) == 1.0
-    assert [BENCHMARKS[name].questions.episodes for name in BENCHMARKS] == [1000, 600, 1000]
+    assert [BENCHMARKS[name].questions.episodes for name in BENCHMARKS] == [10_000, 600, 1000]
 
 
 def test_one_of_each_row_comes_before_the_second_of_any():
@@ -83,7 +83,7 @@ def test_what_is_recorded_was_made_by_the_plan(name):
 def test_what_earlier_code_made_is_of_the_same_runs():
     for path in (RESULTS / "omniglot" / "earlier").glob("map-*/*.json"):
         earlier, now = run_in(path), run_in(RESULTS / "omniglot" / "paper" / path.parent.name / path.name)
-        assert (earlier.name, earlier.config, earlier.questions) == (now.name, now.config, now.questions)
+        assert (earlier.name, earlier.config) == (now.name, now.config)
 
 
 def test_published_figures_have_a_column_each():

@@ -1,9 +1,10 @@
-"""Studies beyond the paper on mini-ImageNet, each from the paper's recipe for mAP-DLM with one thing changed.
+"""Studies beyond the paper on mini-ImageNet. All but the last change one thing of the paper's recipe for mAP-DLM.
 
 mini-imagenet/gap/NAME/SEED            where the paper's figures come from (gap.py)
 mini-imagenet/objectives/NAME/0        every metric as the objective, judged by every metric
 mini-imagenet/signs/NAME/SEED          the positive update, the negative one, and both at once
 mini-imagenet/batches/NAME/0           128 images of fewer or more classes, and of classes that are near each other
+mini-imagenet/longer/METHOD/SEED       our recipe, as the last trials would have it: with crops, and mAP-DLM for longer
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 from .gap import DATA, gap
 from .job import Run
 from .plan import BENCHMARKS, QUESTIONS
+from .plan import SEEDS as PLAN_SEEDS
 
 Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
 
@@ -43,11 +45,17 @@ BATCHES: Variants = {
     "8-classes-near": ("8 classes, all of them near the first", {"batch_similar": 1.0, **NEAR}),
 }
 SEEDS = (0, 1)  # of the signs
+# The best of `trials.ONE_AT_A_TIME` by the validation classes.
+LONGER: dict[str, dict[str, Any]] = {
+    "map-dlm": {"augment": ("flip", "crop"), "learning_rate": 0.002, "updates": 44_000},
+    "smooth-ap": {"augment": ("flip", "crop")},
+}
+FEWER = replace(QUESTIONS, batch_episodes=200)  # of mirror images there are twice as many to embed
 
 
 def studies(name: str) -> list[Run]:
     """All of them, in the order in which they are worth having."""
-    return [*gap(), *objectives(), *signs(), *batches()] if name == DATA else []
+    return [*gap(), *objectives(), *signs(), *batches(), *longer()] if name == DATA else []
 
 
 def objectives() -> list[Run]:
@@ -60,6 +68,15 @@ def signs() -> list[Run]:
 
 def batches() -> list[Run]:
     return _runs("batches", BATCHES, (0,))
+
+
+def longer() -> list[Run]:
+    config = BENCHMARKS[DATA].config
+    return [
+        Run(f"{DATA}/longer/{method}/{seed}", config("best", method, seed, **settings), FEWER)
+        for seed in PLAN_SEEDS
+        for method, settings in LONGER.items()
+    ]
 
 
 def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = QUESTIONS) -> list[Run]:

@@ -19,6 +19,7 @@ from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 
 Record = dict[str, Any]
 WHOSE = {"paper": "the paper's recipe", "best": "our recipe"}
+STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}  # seeds -> standard errors of a 95 % interval of their mean
 UNMIRRORED = "unmirrored"  # what a network of mirror images gives without them
 
 
@@ -99,7 +100,7 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
             for whose, runs in seeds_of(results, name, recipe, method):
                 rows.append((f"{NAMES[method]}, here, {whose}", means(runs, norm, tasks)))
                 seeds.add(len(runs))
-                episodes.update(record["questions"]["episodes"] for record in runs)
+                episodes.update(asked_by(norm, record["questions"]) for record in runs)
     if not seeds:
         return None
     best = [
@@ -113,6 +114,11 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
     return f"{markdown([NAMES[name], *tasks], body)}\n\nMeans in %: {protocol}batch norm by {norm} statistics."
 
 
+def asked_by(norm: str, questions: dict[str, Any]) -> int:
+    """Episodes of a task."""
+    return int((norm == "batch" and questions.get("batch_episodes")) or questions["episodes"])
+
+
 def _cell(value: float | None, digits: int, best: float) -> str:
     if value is None:
         return "–"
@@ -121,23 +127,32 @@ def _cell(value: float | None, digits: int, best: float) -> str:
 
 
 def _numbers(numbers: Iterable[int]) -> str:
-    return " or ".join(map(str, sorted(numbers)))
+    return " or ".join(f"{number:,}" for number in sorted(numbers))
 
 
 def spread_table(results: Path, name: str, norm: str) -> str | None:
-    """Every row to two digits, with the deviation over its seeds, and the 95 % interval of a seed's episodes."""
+    """Every row to two digits, with its 95 % interval, and the deviation over its seeds."""
     tasks, body = COLUMNS[name], []
     for recipe in RECIPES:
         for method in METHODS:
             for whose, runs in seeds_of(results, name, recipe, method):
-                cells = []
-                for task in tasks:
-                    seed_means = [100 * record["test"][norm][task]["mean"] for record in runs]
-                    interval = 100 * mean(record["test"][norm][task]["interval"] for record in runs)
-                    spread = f"{stdev(seed_means):.2f}" if len(seed_means) > 1 else "–"
-                    cells.append(f"{mean(seed_means):.2f} ({spread}; ± {interval:.2f})")
-                body.append([f"{NAMES[method]}, {whose}", *cells])
+                body.append([f"{NAMES[method]}, {whose}", *(with_interval(runs, norm, task) for task in tasks)])
     return markdown([NAMES[name], *tasks], body) if body else None
+
+
+def with_interval(runs: Sequence[Record], norm: str, task: str) -> str:
+    """Mean ± interval (deviation over seeds), in percent.
+
+    All seeds are asked the same episodes, so that the interval of these does not shrink with the number of seeds. That of
+    the seeds is Student's.
+    """
+    seed_means = [100 * record["test"][norm][task]["mean"] for record in runs]
+    of_episodes = 100 * mean(record["test"][norm][task]["interval"] for record in runs)
+    if len(runs) == 1:
+        return f"{seed_means[0]:.2f} ± {of_episodes:.2f} (–)"
+    deviation = stdev(seed_means)
+    of_seeds = STUDENT[min(len(runs), max(STUDENT))] * deviation / len(runs) ** 0.5
+    return f"{mean(seed_means):.2f} ± {math.hypot(of_episodes, of_seeds):.2f} ({deviation:.2f})"
 
 
 def alpha_table(results: Path, norm: str) -> str | None:
@@ -233,7 +248,7 @@ def all_tables(results: Path) -> str:
             parts.append(f"On the validation classes batch norm by **{norm}** statistics does better.")
         for norm in NORMS:
             parts += [f"### Batch norm by {norm} statistics", str(main_table(results, name, norm))]
-            parts += ["With the deviation over seeds, and the 95 % interval over one seed's episodes:"]
+            parts += ["With intervals of 95 %, over training seeds and episodes; in brackets, the deviation over seeds:"]
             parts += [str(spread_table(results, name, norm))]
         if name == "mini-imagenet" and (table := advantage_table(results)):
             parts += [
@@ -248,7 +263,7 @@ def all_tables(results: Path) -> str:
         if table := again_table(results, name):
             parts += [
                 "## A row run once more",
-                "The paper's recipe from the same settings and seeds, by later code.",
+                "The paper's recipe from the same settings and seeds, by later code and on other episodes.",
                 table,
             ]
     return "\n\n".join(parts) + "\n"
