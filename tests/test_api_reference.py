@@ -21,7 +21,7 @@ import pytest
 import rankshot
 
 NOT_YET: set[str] = set()  # whose docstrings are still to be written; better none
-SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Note", "Example", "Examples")  # in this order
+SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Note", "Examples")  # in this order
 OTHER_SPELLINGS = re.compile(
     r"(arg|args|arguments?|param|params|parameters?|inputs?|returns?|outputs?|yields?|raise|raises|except|exceptions|throws"
     r"|attributes?|fields?|usage|examples?|see also|shapes?)\s*:?",
@@ -69,9 +69,9 @@ def faults(thing):
     in_order = sorted(sections, key=SECTIONS.index)
     if list(sections) != in_order:
         yield f"has its sections in the order {', '.join(sections)}: it is {', '.join(in_order)}"
-    example = doctest.DocTestParser().get_examples(sections.get("Example", sections.get("Examples", "")))
+    example = doctest.DocTestParser().get_examples(sections.get("Examples", ""))
     if not example:
-        yield "has no >>> in a section `Example:`"
+        yield "has no >>> in a section `Examples:`"
     elif not any(each.want for each in example):
         yield "has an example that shows no result"
     told = {*entries(sections.get("Args", "")), *entries(sections.get("Attributes", ""))}
@@ -252,7 +252,7 @@ def told(size: int, **more: object) -> int:
     Raises:
         ValueError: always.
 
-    Example:
+    Examples:
         >>> 1 + 1
         2
     """
@@ -262,7 +262,7 @@ def told(size: int, **more: object) -> int:
 class Half:
     """Half of it is told.
 
-    Example:
+    Examples:
         >>> 1 + 1
 
     Args:
@@ -282,7 +282,7 @@ class Half:
         (told, []),
         (bare, ["has no docstring of its own"]),
         (numpy_style, ["has a section 'Parameters:'", "has no >>>", "does not tell what size is"]),
-        (Half, ["has its sections in the order Example, Args", "has an example that shows no result", "what two is"]),
+        (Half, ["has its sections in the order Examples, Args", "has an example that shows no result", "what two is"]),
     ],
     ids=["told", "bare", "numpy", "half"],
 )

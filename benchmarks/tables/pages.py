@@ -26,7 +26,7 @@ from .ranking import headlines, large_batches, micro_batches, objectives, tables
 from .ranking_transformer import ranking_transformer
 from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
 from .serving import serving
-from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper
+from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper, paper_in_short
 from .training import compiled, heap, images_on, quickstart, speed, training
 
 SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
@@ -36,6 +36,7 @@ AGAINST_PAIRS = (("map-dlm", "siamese"), ("map-ssvm", "siamese"), ("map-dlm", "m
 
 SECTIONS = {
     "paper": paper,
+    "paper_in_short": paper_in_short,
     "claim_differences_omniglot": lambda: differences(ROOT / "results", "omniglot", AGAINST_PAIRS),
     "claim_differences_mini_imagenet": lambda: differences(ROOT / "results", "mini-imagenet", AGAINST_PAIRS),
     "claim_differences_cub": lambda: differences(ROOT / "results", "cub", AGAINST_PAIRS),
@@ -95,7 +96,7 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("adapting", "benchmarks", "experiments", "networks", "paper", "scale", "start", "systems")
+        for name in ("adapting", "benchmarks", "experiments", "networks", "measured", "paper", "scale", "start", "systems")
     ),
 ]
 

@@ -33,7 +33,7 @@ class Preprocess:
     Raises:
         ValueError: if a value is out of range, or `mean` or `deviation` has not one number a channel.
 
-    Example:
+    Examples:
         >>> from rankshot import Preprocess
         >>> preprocess = Preprocess(3, 84, 84, fit="crop")
         >>> preprocess.shape

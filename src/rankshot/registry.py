@@ -145,7 +145,7 @@ class Registry:
             TypeError: if the name is not a text, or `about` has something that this kind of part does not know.
             ValueError: if the name is taken, or has characters other than letters, digits and - _ . + @.
 
-        Example:
+        Examples:
             A loss of one's own, trained by `rankshot train --load FILE --method cosine-margin --margin 0.4`:
 
             >>> from rankshot import methods
@@ -358,7 +358,7 @@ def load_files(files: Iterable[str | Path]) -> None:
         FileNotFoundError: if there is no such file.
         ValueError: if a file cannot be run, or registers nothing.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import rankshot
         >>> code = '''

@@ -22,7 +22,7 @@ class Ranked(NamedTuple):
         map: mean average precision, from 0 to 1.
         nearest: share of queries whose nearest vector is of their class.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.adaptation import ranked
         >>> vectors = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
@@ -45,7 +45,7 @@ def ranked(vectors: Tensor, labels: Tensor, queries: int | None = None) -> Ranke
     Returns:
         A `Ranked`; nan if no query has anything relevant.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.adaptation import ranked
         >>> vectors = torch.tensor([[1.0, 0.1], [1.0, 0.0], [0.0, 1.0], [0.1, 1.0]])

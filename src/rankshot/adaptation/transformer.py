@@ -104,7 +104,7 @@ class RankingTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         held_out_map_before_: the same by X as it is.
         is_identity_: whether X was kept as it is.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> y = np.repeat(np.arange(6), 4)  # 6 classes of 4 rows
         >>> noise = 3 * np.random.default_rng(0).normal(size=(24, 2))

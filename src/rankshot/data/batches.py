@@ -38,7 +38,7 @@ class ClassBatchSampler:
     Raises:
         ValueError: if there are fewer classes or images than a batch needs, or it cannot be shared evenly.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import data
         >>> labels = torch.arange(100) // 10  # 10 classes of 10 images

@@ -26,7 +26,7 @@ class ImageSet:
         TypeError: if images or labels are no arrays.
         ValueError: if shapes, types or labels do not fit; the message tells what would.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from rankshot import data
         >>> images = data.ImageSet(np.zeros((4, 1, 28, 28), np.uint8), [0, 0, 0, 1], ["cat", "dog"])

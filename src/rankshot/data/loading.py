@@ -91,7 +91,7 @@ def preprocess_of(name: str, root: str | Path | None = None) -> Preprocess:
         ValueError: if there is no data set of that name.
         FileNotFoundError: if a known data set is not prepared and its files are not found.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import data
@@ -121,7 +121,7 @@ def load(name: str, split: str = "train", root: str | Path | None = None) -> Ima
         ValueError: if there is no data set of that name, or no class in that split.
         FileNotFoundError: if a known data set is not prepared and its files are not found.
 
-    Example:
+    Examples:
         A folder with one folder a class:
 
         >>> from pathlib import Path
@@ -168,7 +168,7 @@ def prepared(
         ValueError: if there is no data set of that name, or it has no such option; with `strict`, if an image is damaged.
         FileNotFoundError: if a source is not there.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import data
@@ -287,7 +287,7 @@ def all_prepared(root: str | Path | None = None) -> list[Path]:
     Returns:
         The folders, sorted.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import data

@@ -32,7 +32,7 @@ def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class:
     Raises:
         ValueError: if the suffix is unknown, or the sheet would be too large.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import numpy as np
         >>> from PIL import Image

@@ -23,7 +23,7 @@ class Answerer(Protocol):
 
     A method that does not compare embeddings, such as MAML, is an `Answerer`. `evaluate` takes one in place of a network.
 
-    Example:
+    Examples:
         One that answers by brightness: the class whose support images have the nearest mean:
 
         >>> import torch
@@ -72,7 +72,7 @@ class BatchAnswerer(Answerer, Protocol):
 class HasRule(Protocol):
     """Protocol: an embedding network that classifies by a rule of its own instead of the paper's.
 
-    Example:
+    Examples:
         A network whose rule is the squared distance to the class mean, as in prototypical networks:
 
         >>> import torch
@@ -112,7 +112,7 @@ def can_answer(model: object, task: Task) -> bool:
     Returns:
         True if `evaluate` takes the model for this task.
 
-    Example:
+    Examples:
         >>> from torch import nn
         >>> from rankshot import fewshot
         >>> network = nn.Flatten()
@@ -136,7 +136,7 @@ class EmbeddingAnswerer(nn.Module):
     Args:
         model: the network, (B, C, H, W) float images from 0 to 1 -> (B, D).
 
-    Example:
+    Examples:
         Images of two pixels, which are their own embeddings:
 
         >>> import torch

@@ -37,7 +37,7 @@ def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tenso
     Raises:
         ValueError: if there are fewer classes, or fewer images in a class, than the task needs.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import fewshot
         >>> labels = torch.arange(60) // 6  # 10 classes of 6 images

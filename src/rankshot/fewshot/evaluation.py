@@ -35,7 +35,7 @@ class Result:
         task: what was measured.
         values: (episodes,) the accuracy (classification) or mAP (retrieval) of each episode, from 0 to 1.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import fewshot
         >>> result = fewshot.Result(fewshot.Classification(way=5, shot=1), torch.tensor([0.8, 0.9, 0.7, 1.0]))
@@ -69,7 +69,7 @@ def summary(results: Sequence[Result]) -> dict[str, dict[str, float]]:
     Returns:
         {task: {"mean": …, "interval": …}}, from 0 to 1.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import fewshot
         >>> result = fewshot.Result(fewshot.Retrieval(way=5), torch.tensor([0.5, 0.5, 0.5]))
@@ -117,7 +117,7 @@ def evaluate(
         ValueError: if a setting is unknown or out of range, there are too few classes or images for a task, or an
             `Answerer` is given a rule or a retrieval task.
 
-    Example:
+    Examples:
         Images that are bright on the left or on the right, and a network whose embeddings are the pixels:
 
         >>> import numpy as np
@@ -172,7 +172,7 @@ def evaluate_embeddings(
     Raises:
         ValueError: if shapes do not fit, the rule is unknown, or there are too few classes or images for a task.
 
-    Example:
+    Examples:
         Four classes in four orthogonal directions are told apart without mistakes:
 
         >>> import torch
@@ -221,7 +221,7 @@ def pixels_for(model: object, images: ImageSet) -> Tensor:
     Returns:
         (n, C, H, W) uint8.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> import torch
         >>> from rankshot import data, fewshot
@@ -245,7 +245,7 @@ def embed_all(model: nn.Module, images: ImageSet, indices: Tensor | None = None)
     Returns:
         (n, D) or (m, D) float on the device of the model.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> import torch
         >>> from rankshot import data, fewshot

@@ -69,7 +69,7 @@ def class_scores(similarities: Tensor) -> Tensor:
     Returns:
         (..., way) scores; the largest is the answer.
 
-    Example:
+    Examples:
         Two classes, two shots. The query ranks the four support images: class 0, class 1, class 1, class 0:
 
         >>> import torch

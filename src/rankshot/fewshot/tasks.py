@@ -25,7 +25,7 @@ class Classification:
     Raises:
         ValueError: if a number is out of range.
 
-    Example:
+    Examples:
         >>> from rankshot import fewshot
         >>> task = fewshot.Classification(way=5, shot=1)
         >>> print(task)
@@ -59,7 +59,7 @@ class Retrieval:
     Raises:
         ValueError: if a number is out of range.
 
-    Example:
+    Examples:
         >>> from rankshot import fewshot
         >>> task = fewshot.Retrieval(way=5)
         >>> print(task)
@@ -104,7 +104,7 @@ def tasks_for(images: ImageSet, ways: Iterable[int], shots: Iterable[int]) -> li
     Raises:
         ValueError: if there are fewer classes than a task needs, or a class has a single image.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from rankshot import data, fewshot
         >>> labels = np.repeat(np.arange(5), 12)  # 5 classes of 12 images

@@ -42,7 +42,7 @@ class Adaptation(NamedTuple):
         is_identity: no map ranks better, and there is no new gallery.
         transformer: what has learned.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> y = np.repeat(np.arange(6), 4)  # 6 classes of 4 rows
         >>> noise = 3 * np.random.default_rng(0).normal(size=(24, 2))
@@ -104,7 +104,7 @@ def adapt(
         ValueError: if the gallery is adapted already, or its metadata hold too little to learn from.
         FileExistsError: if there is something at `to`.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> y = np.repeat(np.arange(6), 4)  # 6 classes of 4 rows
         >>> noise = 3 * np.random.default_rng(0).normal(size=(24, 2))

@@ -43,7 +43,7 @@ class Neighbour(NamedTuple):
         label: its class.
         similarity: its cosine with the image.
 
-    Example:
+    Examples:
         >>> from rankshot import FewShotClassifier
         >>> classifier = FewShotClassifier().fit([[1.0, 0.0], [0.0, 1.0]], ["right", "up"])
         >>> neighbour = classifier.neighbours([[0.6, 0.8]], k=1)[0][0]
@@ -121,7 +121,7 @@ class FewShotClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
             `threshold`.
         temperature_: of `predict_proba`.
 
-    Example:
+    Examples:
         >>> from rankshot import FewShotClassifier
         >>> classifier = FewShotClassifier().fit([[1.0, 0.1], [0.9, 0.0], [0.0, 1.0]], ["right", "right", "up"])
         >>> classifier.predict([[0.2, 0.9], [0.8, 0.3]]).tolist()

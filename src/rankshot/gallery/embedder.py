@@ -102,7 +102,7 @@ class Embedder:
         FileNotFoundError: if there is no such folder or name.
         ValueError: if the network has no embeddings, does not tell what pictures it wants, or cannot take them.
 
-    Example:
+    Examples:
         A network whose embeddings are the pixels, and a picture of two pixels:
 
         >>> import numpy as np

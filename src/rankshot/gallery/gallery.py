@@ -60,7 +60,7 @@ class Item(NamedTuple):
         id: of the image.
         metadata: of the image.
 
-    Example:
+    Examples:
         >>> from rankshot import Gallery
         >>> gallery = Gallery(dimensions=2)
         >>> added = gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"], metadata=[{"side": "x"}, {"side": "y"}])
@@ -80,7 +80,7 @@ class Duplicate(NamedTuple):
         other: id of the other.
         similarity: their cosine.
 
-    Example:
+    Examples:
         >>> from rankshot import Gallery
         >>> gallery = Gallery(dimensions=2)
         >>> added = gallery.add([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]], ids=["right", "up", "far right"])
@@ -135,7 +135,7 @@ class Gallery:
         ValueError: if there is neither an embedder nor `dimensions`.
         FileExistsError: if there is something at `path`.
 
-    Example:
+    Examples:
         >>> from rankshot import Gallery
         >>> gallery = Gallery(dimensions=2)
         >>> gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"]).ids

@@ -28,7 +28,7 @@ class Failure(NamedTuple):
         name: its path, or its place in the list.
         why: what is wrong with it.
 
-    Example:
+    Examples:
         >>> import torch
         >>> import rankshot
         >>> embedder = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 1, 2))
@@ -51,7 +51,7 @@ class Unreadable(ValueError):
     Attributes:
         failures: which, and why.
 
-    Example:
+    Examples:
         >>> import torch
         >>> import rankshot
         >>> embedder = rankshot.Embedder(torch.nn.Flatten(), rankshot.Preprocess(1, 1, 2))

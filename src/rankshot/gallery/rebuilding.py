@@ -30,7 +30,7 @@ class Rebuilt(NamedTuple):
         images: how many the gallery has now.
         failures: images that were left out, since their files could not be read.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> import torch
         >>> from PIL import Image
@@ -75,7 +75,7 @@ def rebuild(
         Unreadable: if files are gone or cannot be read, and `skip_missing` is not set.
         ValueError: if the gallery is in no folder and `to` is None.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from PIL import Image
         >>> import rankshot

@@ -28,7 +28,7 @@ class Hit(NamedTuple):
         similarity: its cosine with the query.
         metadata: of the image.
 
-    Example:
+    Examples:
         >>> from rankshot import Gallery
         >>> gallery = Gallery(dimensions=2)
         >>> added = gallery.add([[1.0, 0.0], [0.0, 1.0]], ids=["right", "up"], metadata=[{"side": "x"}, {"side": "y"}])
@@ -45,7 +45,7 @@ class Hit(NamedTuple):
 class Damaged(ValueError):
     """The files of a gallery are not what was written. `rankshot gallery rescue` saves what is intact.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from rankshot.gallery import Damaged, Gallery
         >>> with Gallery("my.gallery", dimensions=2) as gallery:

@@ -38,7 +38,7 @@ class ClassifierLoss(BatchLoss):
     Raises:
         ValueError: if a setting is out of range; when called, if a label is out of range or `ref_emb` is given.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.losses import ClassifierLoss
         >>> loss = ClassifierLoss(dimensions=2, classes=2, cosine=True, scale=10.0)

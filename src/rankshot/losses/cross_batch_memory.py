@@ -34,7 +34,7 @@ class CrossBatchMemory(nn.Module):
         TypeError: if `loss` is not one of this package, or is a `ClassifierLoss`.
         ValueError: if a size is out of range.
 
-    Example:
+    Examples:
         The one image of the second batch is compared with the two of the first:
 
         >>> import torch

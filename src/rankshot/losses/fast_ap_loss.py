@@ -40,7 +40,7 @@ class FastAPLoss(CosineLoss):
     Raises:
         ValueError: if a setting is out of range.
 
-    Example:
+    Examples:
         Two images of class 0; the one of class 1 lies between them, so both rank it first, with AP 1/2:
 
         >>> import torch

@@ -37,7 +37,7 @@ class GatheredLoss(nn.Module):
         TypeError: if `loss` is not one of this package.
         ValueError: if its reduction is not "mean".
 
-    Example:
+    Examples:
         In a single process, as here, it gives what the loss gives:
 
         >>> import torch

@@ -126,7 +126,7 @@ class RankingLoss(BatchLoss):
         ValueError: if there is no such metric, framework or reduction, or a setting is out of range; when called, if
             embeddings are not finite.
 
-    Example:
+    Examples:
         Three images. The two of class 0 are farther from each other than from the one of class 1:
 
         >>> import torch
@@ -204,7 +204,7 @@ class RankingLoss(BatchLoss):
         Returns:
             The loss.
 
-        Example:
+        Examples:
             >>> from rankshot.losses import RankingLoss
             >>> RankingLoss.paper("ssvm")
             RankingLoss(metric='ap', framework='ssvm', epsilon=1, alpha=10, sign=+1, reduction='mean')

@@ -47,7 +47,7 @@ class SiameseLoss(BatchLoss):
     Raises:
         ValueError: if a setting is out of range; when called, if a batch has one image, or embeddings of another size.
 
-    Example:
+    Examples:
         A head that says "different" for pairs that differ by more than 1 in sum:
 
         >>> import torch

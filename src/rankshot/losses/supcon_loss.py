@@ -34,7 +34,7 @@ class SupConLoss(CosineLoss):
     Raises:
         ValueError: if a setting is out of range.
 
-    Example:
+    Examples:
         Cosines: 0.8 between the first two, 0.0 and 0.6 from these to the third:
 
         >>> import torch

@@ -36,7 +36,7 @@ class TripletLoss(CosineLoss):
     Raises:
         ValueError: if a setting is out of range.
 
-    Example:
+    Examples:
         Squared distances: 0.4 between the first two, 2.0 and 0.8 from these to the third:
 
         >>> import torch

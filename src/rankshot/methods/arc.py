@@ -151,7 +151,7 @@ class ARC(Episodic):
         hidden: states of the LSTM.
         blocks: of Conv4 whose feature maps it looks at (ConvARC); 0 for the pixels themselves.
 
-    Example:
+    Examples:
         With weights of zero every pair is as likely the same as different, and the loss is log(2):
 
         >>> import torch

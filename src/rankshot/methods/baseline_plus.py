@@ -77,7 +77,7 @@ class BaselinePlus(Classifying):
         rate: of learning from them.
         scale: of the cosines.
 
-    Example:
+    Examples:
         One labelled image a class, in two dimensions, and one query:
 
         >>> import torch

@@ -29,7 +29,7 @@ class Episodic(Method):
     Raises:
         ValueError: if a class has not more than `shot` images in a batch, or the batch is no whole number of episodes.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.methods import Context, Episodic
         >>> method = Episodic(Context(embedding_dim=64, classes=100, batch_classes=2, batch_size=4))

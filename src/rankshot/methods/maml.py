@@ -123,7 +123,7 @@ class MAML(Episodic):
         test_steps: steps when it is asked.
         first_order: no second derivatives.
 
-    Example:
+    Examples:
         A classifier that starts from zero takes one step on two labelled images:
 
         >>> import torch

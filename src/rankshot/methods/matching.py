@@ -87,7 +87,7 @@ class Matching(Episodic):
         shot: labelled images a class of a training episode.
         scale: of the cosines, 1 in the paper.
 
-    Example:
+    Examples:
         One labelled image a class, in two dimensions, and one query:
 
         >>> import torch
@@ -119,7 +119,7 @@ class FullContextMatching(Matching):
         scale: of the cosines, 1 in the paper.
         reads: how many times a query looks at the labelled images.
 
-    Example:
+    Examples:
         One labelled image a class, in two dimensions, and one query:
 
         >>> import torch

@@ -111,7 +111,7 @@ class WithMemory(Episodic):
     Raises:
         ValueError: if there are fewer slots than classes in a memory.
 
-    Example:
+    Examples:
         One labelled image a class, in two dimensions, and one query:
 
         >>> import torch

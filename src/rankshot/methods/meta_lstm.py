@@ -176,7 +176,7 @@ class MetaLSTM(Episodic):
         shot: labelled images a class of a training episode.
         steps: of the LSTM on a task.
 
-    Example:
+    Examples:
         >>> import torch
         >>> import rankshot
         >>> from rankshot.methods import Context, MetaLSTM

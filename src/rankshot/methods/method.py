@@ -39,7 +39,7 @@ class Context:
         batch_classes: how many of them a batch has.
         batch_size: images of a batch.
 
-    Example:
+    Examples:
         >>> from rankshot.methods import Context, Episodic
         >>> context = Context(embedding_dim=64, classes=100, batch_classes=5, batch_size=30)
         >>> Episodic(context).per_class  # 30 images of 5 classes
@@ -55,7 +55,7 @@ class Context:
 class Sampler(Protocol):
     """Protocol: draws batches. Batch number i is the same whenever it is asked for.
 
-    Example:
+    Examples:
         One that takes the images in their order:
 
         >>> import torch
@@ -90,7 +90,7 @@ class Method(nn.Module):
             A class that overrides `learn` has to say so.
         loss: embeddings (B, D), labels (B,) -> a scalar.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.losses import SupConLoss
         >>> from rankshot.methods import Context, Method
@@ -198,7 +198,7 @@ class LossMethod(Method):
         context: what the method is made for.
         loss: embeddings (B, D), labels (B,) -> a scalar.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.losses import SupConLoss
         >>> from rankshot.methods import Context, LossMethod
@@ -277,7 +277,7 @@ def make_method(choice: Choice, context: Context) -> Method:
     Raises:
         ValueError: if what is registered is no `Method`, or has no loss.
 
-    Example:
+    Examples:
         >>> from rankshot.methods import METHODS, Context, make_method
         >>> context = Context(embedding_dim=64, classes=100, batch_classes=16, batch_size=128)
         >>> make_method(METHODS.choose("triplet", {"margin": 0.3}), context).loss
@@ -312,7 +312,7 @@ def method_class(name: str) -> type[Method]:
     Raises:
         ValueError: if there is no method of that name.
 
-    Example:
+    Examples:
         >>> from rankshot.methods import method_class
         >>> method_class("prototypical").__name__, method_class("map-dlm").__name__
         ('Prototypical', 'LossMethod')
@@ -350,7 +350,7 @@ def settings_for(name: str, preset: str | None = None, data: str | None = None) 
     Raises:
         ValueError: if there is no such method, or it has no such preset.
 
-    Example:
+    Examples:
         >>> from rankshot.methods import settings_for
         >>> settings_for("prototypical")
         {'method': 'prototypical', 'batch_classes': 20, 'batch_size': 120}

@@ -48,7 +48,7 @@ class Nearest(Classifying):
     Args:
         context: what the method is made for.
 
-    Example:
+    Examples:
         One labelled image a class, in two dimensions, and one query:
 
         >>> import torch

@@ -53,7 +53,7 @@ class Prototypical(Episodic):
         shot: labelled images a class of a training episode.
         scale: of the squared distances, 1 in the paper.
 
-    Example:
+    Examples:
         One labelled image a class, in two dimensions, and one query:
 
         >>> import torch

@@ -11,7 +11,7 @@ class NetworkWithRule(nn.Module):
     Args:
         embedder: the embedding network.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.methods import NetworkWithRule
         >>> class ByDistance(NetworkWithRule):

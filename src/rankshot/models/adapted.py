@@ -18,7 +18,7 @@ class Adapted(nn.Module):
         components: how many dimensions the map gives.
         hidden: width of the map's hidden layer. None: the map is linear.
 
-    Example:
+    Examples:
         A linear map that swaps the two dimensions of an embedding:
 
         >>> import torch

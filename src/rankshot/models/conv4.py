@@ -34,7 +34,7 @@ class Conv4(nn.Sequential):
     Raises:
         ValueError: if a number is below 1; when called, if images are smaller than 16x16 pixels.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.models import Conv4
         >>> network = Conv4(in_channels=3)

@@ -42,7 +42,7 @@ class EfficientNetLite(nn.Module):
         width: factor of the channels of each stage.
         depth: factor of the blocks of each stage.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.models import EfficientNetLite
         >>> network = EfficientNetLite()

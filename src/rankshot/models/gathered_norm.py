@@ -105,7 +105,7 @@ def gather_batch_norm(network: nn.Module, group: Any = None) -> nn.Module:
     Returns:
         The same network.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from torch import nn
         >>> from rankshot.models import gather_batch_norm

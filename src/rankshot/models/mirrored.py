@@ -14,7 +14,7 @@ class Mirrored(nn.Module):
     Args:
         network: the embedding network.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.models import Mirrored
         >>> network = Mirrored(torch.nn.Flatten()).eval()

@@ -145,7 +145,7 @@ def wrap(module: nn.Module, *, preprocess: Preprocess, name: str | None = None) 
         ValueError: if the module does not take such images or does not give (B, D), is an embedding network of rankshot's
             already, or its name is taken.
 
-    Example:
+    Examples:
         >>> from torch import nn
         >>> import rankshot
         >>> module = nn.Sequential(nn.Conv2d(3, 8, kernel_size=3), nn.Flatten())

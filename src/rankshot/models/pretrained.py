@@ -103,7 +103,7 @@ def from_pretrained(run: str | Path, network: nn.Module | None = None) -> nn.Mod
         FileNotFoundError: if there is no such folder or name, or it holds no network yet.
         ValueError: if the weights are damaged, or of another network.
 
-    Example:
+    Examples:
         >>> import torch
         >>> import rankshot
         >>> network = rankshot.from_pretrained("conv4-omniglot")

@@ -34,7 +34,7 @@ class ResNet12(nn.Module):
         drop_rate: share of places that DropBlock sets to zero in training, in the end.
         block_size: places of a side of its squares, in the last two blocks.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot.models import ResNet12
         >>> network = ResNet12(widths="64-128-256-512").eval()

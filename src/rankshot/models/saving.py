@@ -42,7 +42,7 @@ def save_pretrained(network: nn.Module, folder: str | Path, preprocess: Preproce
         FileExistsError: if there is something in the folder.
         ValueError: if the network does not tell what it is, or takes images of other channels than `preprocess`.
 
-    Example:
+    Examples:
         >>> import torch
         >>> import rankshot
         >>> network = rankshot.wrap(rankshot.models.Conv4(filters=8), preprocess=rankshot.Preprocess(1, 28, 28))

@@ -18,7 +18,7 @@ def shipped() -> list[str]:
     Returns:
         The names, sorted.
 
-    Example:
+    Examples:
         >>> from rankshot import models
         >>> models.shipped()
         ['conv4-cub', 'conv4-mini-imagenet', 'conv4-omniglot', 'resnet12-mini-imagenet']

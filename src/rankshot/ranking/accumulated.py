@@ -31,7 +31,7 @@ class RetrievalMetric:
     Raises:
         ValueError: if there is no metric of that name, or a setting is out of range.
 
-    Example:
+    Examples:
         The items of query 0 come in two updates:
 
         >>> import torch

@@ -38,7 +38,7 @@ def true_ranking(scores: Tensor, relevance: Tensor, valid: Tensor | None = None)
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, or scores are not finite.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.9, 0.5, 0.7]])
@@ -65,7 +65,7 @@ def predicted_ranking(scores: Tensor, relevance: Tensor, valid: Tensor | None = 
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, or scores are not finite.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.7, 0.5, 0.7]])
@@ -104,7 +104,7 @@ def loss_augmented_ranking(
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, scores are not finite, or a setting is out of range.
 
-    Example:
+    Examples:
         The scores rank both relevant items above the first item, but only just:
 
         >>> import torch

@@ -59,7 +59,7 @@ class Metric:
             exact.
         needs_irrelevant: whether the metric is undefined (nan) for a query whose items are all relevant.
 
-    Example:
+    Examples:
         Average precision loses n / (k + n) at the k-th relevant item, divided by the number of relevant items:
 
         >>> import torch
@@ -187,7 +187,7 @@ def get_metric(metric: str | Metric) -> Metric:
     Raises:
         ValueError: if there is no metric of that name.
 
-    Example:
+    Examples:
         >>> from rankshot import ranking
         >>> ranking.get_metric("precision@10").name
         'precision@10'
@@ -235,7 +235,7 @@ def loss_table(metric: str | Metric, n_relevant: int, n_irrelevant: int) -> Tens
     Raises:
         ValueError: if a number is out of range, or there is no metric of that name.
 
-    Example:
+    Examples:
         >>> from rankshot import ranking
         >>> table = ranking.loss_table("ap", 2, 2)
         >>> table
@@ -271,7 +271,7 @@ def evaluate(metric: str | Metric, scores: Tensor, relevance: Tensor, valid: Ten
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, scores are not finite, or there is no metric of that name.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
@@ -304,7 +304,7 @@ def average_precision(scores: Tensor, relevance: Tensor, valid: Tensor | None = 
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, or scores are not finite.
 
-    Example:
+    Examples:
         Four items; the relevant ones rank second and third:
 
         >>> import torch
@@ -342,7 +342,7 @@ def ndcg(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tens
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, or scores are not finite.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
@@ -368,7 +368,7 @@ def auc(scores: Tensor, relevance: Tensor, valid: Tensor | None = None) -> Tenso
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, or scores are not finite.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
@@ -394,7 +394,7 @@ def reciprocal_rank(scores: Tensor, relevance: Tensor, valid: Tensor | None = No
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, or scores are not finite.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])
@@ -418,7 +418,7 @@ def precision_at(cutoff: int) -> Callable[..., Tensor]:
     Raises:
         ValueError: if `cutoff` is below 1.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.9, 0.7, 0.5, 0.1]])

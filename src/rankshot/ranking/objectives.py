@@ -43,7 +43,7 @@ class Objective(NamedTuple):
         loss: (Q,) the objective of each query.
         weights: (Q, G) its gradient by the scores; 0 where `valid` is False.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> scores = torch.tensor([[0.9, 0.1]], requires_grad=True)
@@ -94,7 +94,7 @@ def ssvm(
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, scores are not finite, or a setting is out of range.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import ranking
         >>> loss, weights = ranking.ssvm(torch.tensor([[0.9, 0.1]]), torch.tensor([[False, True]]), alpha=1.0)
@@ -137,7 +137,7 @@ def dlm(
         TypeError: if `scores` are not floating point, or a mask is not bool.
         ValueError: if shapes differ, scores are not finite, or a setting is out of range.
 
-    Example:
+    Examples:
         The relevant items are above the first item, but only just:
 
         >>> import torch

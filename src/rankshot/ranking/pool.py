@@ -51,7 +51,7 @@ def relevance_of(
         TypeError: if labels or ids are not integer tensors.
         ValueError: if they have more than one dimension.
 
-    Example:
+    Examples:
         Three images, of which two have the label 7. The third has nothing relevant:
 
         >>> import torch

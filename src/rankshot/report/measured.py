@@ -61,7 +61,7 @@ class Protocol:
         root: of the prepared data.
         together: all processes measure, and each does its part.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import models, report
@@ -100,7 +100,7 @@ class Measured:
         results: one for each task that it can answer.
         folder: of its run. None: it has none.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import fewshot, report
         >>> result = fewshot.Result(fewshot.Retrieval(way=5), torch.tensor([0.5, 0.7]))
@@ -152,7 +152,7 @@ def protocol_for(
         ValueError: if the runs were trained on different data and `data` is None, a run has learned from classes of this
             split, or there are too few classes or images.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import models, report
@@ -234,7 +234,7 @@ def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
     Returns:
         The `Protocol`. None: there are no such classes.
 
-    Example:
+    Examples:
         A run on a folder of two classes, which are all in training:
 
         >>> from pathlib import Path
@@ -279,7 +279,7 @@ def names_of(folders: Sequence[Path]) -> list[str]:
     Returns:
         A name for each.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from rankshot import models, report
         >>> weights = Path(models.__file__).parent / "weights"
@@ -309,7 +309,7 @@ def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
     Raises:
         ValueError: if it takes images of other channels, or can answer none of the tasks.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import models, report
@@ -346,7 +346,7 @@ def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained")
     Returns:
         The network with its results.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import models, report
@@ -394,7 +394,7 @@ def rule_for(model: nn.Module, protocol: Protocol) -> str | None:
     Returns:
         The rule. None: its own.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import models, report
@@ -423,7 +423,7 @@ def record(measured: Measured, protocol: Protocol) -> None:
         measured: the network with its results.
         protocol: how it was measured.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import models, report

@@ -30,7 +30,7 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
         columns: the networks with their results; the first that is a run is shown in pictures.
         protocol: how they were measured.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from PIL import Image
         >>> from rankshot import models, report

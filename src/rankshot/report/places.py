@@ -34,7 +34,7 @@ def evaluation_path(folder: Path, data: str, split: str, root: str | None = None
     Returns:
         The path.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from rankshot import models, report
         >>> folder = Path(models.__file__).parent / "weights" / "conv4-omniglot"
@@ -60,7 +60,7 @@ def report_path(folder: Path, data: str, split: str, root: str | None = None) ->
     Returns:
         The path.
 
-    Example:
+    Examples:
         >>> from pathlib import Path
         >>> from rankshot import models, report
         >>> folder = Path(models.__file__).parent / "weights" / "conv4-omniglot"

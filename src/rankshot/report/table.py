@@ -35,7 +35,7 @@ def text_table(columns: Sequence[Measured]) -> str:
     Returns:
         Lines of equal width, with means and 95 % intervals in %.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from rankshot import fewshot, report
         >>> def measured(name, *values):

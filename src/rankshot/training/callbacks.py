@@ -16,7 +16,7 @@ class Callback:
 
     An exception that it raises ends training. `train(..., progress=Callback())` shows nothing.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> import rankshot
         >>> from rankshot import data, training

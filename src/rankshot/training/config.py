@@ -62,7 +62,7 @@ class TrainConfig:
         TypeError: if a section is of another type.
         ValueError: if settings contradict each other.
 
-    Example:
+    Examples:
         >>> from rankshot import TrainConfig
         >>> config = TrainConfig.of(method="nca", temperature=0.2, updates=10)
         >>> config.method.settings, config.run.updates
@@ -184,7 +184,7 @@ class TrainConfig:
     def learning_rate_at(self, update: int) -> float:
         """The learning rate of an update, which counts from 0.
 
-        Example:
+        Examples:
             >>> from rankshot import TrainConfig
             >>> config = TrainConfig.of(learning_rate=0.001, schedule="step", decay=0.5, decay_every=10)
             >>> config.learning_rate_at(25)  # halved twice

@@ -74,7 +74,7 @@ def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) 
     Raises:
         ValueError: if there is no such setting, preset or data set, or a value is out of range.
 
-    Example:
+    Examples:
         A folder of two classes of four pictures, for which the usual batches are too large:
 
         >>> from pathlib import Path

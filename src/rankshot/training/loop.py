@@ -103,7 +103,7 @@ def train(
         FileExistsError: if the folder holds a run, and `resume` is not set.
         KeyboardInterrupt: if it was stopped.
 
-    Example:
+    Examples:
         Two updates of a small network, on noise:
 
         >>> import numpy as np

@@ -47,7 +47,7 @@ def look(content: bytes, draft: tuple[int, int] | None = None) -> Header:
     Raises:
         Undecodable: if it is no image, of a format that is not read, damaged, or too large.
 
-    Example:
+    Examples:
         >>> import io
         >>> from PIL import Image
         >>> from rankshot.data import headers

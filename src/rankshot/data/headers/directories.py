@@ -91,7 +91,7 @@ def check_exif(content: bytes) -> None:
     Raises:
         Undecodable: if there are too many tags, or they tell of more than the block holds.
 
-    Example:
+    Examples:
         >>> from rankshot.data import headers
         >>> start = b"II*\x00" + (8).to_bytes(4, "little")  # little endian; the directory is at byte 8
         >>> headers.check_exif(start + (1).to_bytes(2, "little") + bytes(12))  # one tag

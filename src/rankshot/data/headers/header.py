@@ -9,7 +9,7 @@ from typing import NamedTuple
 class Undecodable(ValueError):
     """A file that is no image, or an image that should not be decoded.
 
-    Example:
+    Examples:
         >>> from rankshot.data import headers
         >>> try:
         ...     headers.look(b"no picture")
@@ -30,7 +30,7 @@ class Header(NamedTuple):
         extra: bytes that decoding takes beside the pixels, at most.
         pixels: how many are stored, where it is decoded at less than its size.
 
-    Example:
+    Examples:
         >>> import io
         >>> from PIL import Image
         >>> from rankshot.data import headers
