@@ -54,6 +54,7 @@ def test_every_kind_of_part_has_its_file():
     assert all(commands_for(file) for file in FILES)
 
 
+@pytest.mark.slow
 def test_blocks_about_weights_and_a_module_that_is_there(here):
     names = {}
     for block in re.findall(r"(?<! -->\n)```python\n(.*?)```", NETWORKS, re.DOTALL):
@@ -65,12 +66,14 @@ def test_blocks_about_weights_and_a_module_that_is_there(here):
     assert torch.equal(names["again"](images), names["network"].eval()(images))
 
 
+@pytest.mark.slow
 def test_a_file_is_run_once(capfd):
     Path("mine.py").write_text(FILES["loss.py"] + "\nprint('was run')\n")
     assert run(["train", "--load", "mine.py", "--method", "spread", "--out", "run"]) == 0
     assert capfd.readouterr().out.count("was run") == 1
 
 
+@pytest.mark.slow
 def test_a_loss(capsys):
     train, shown = commands_for("loss.py")
     assert run(train) == 0
@@ -85,6 +88,7 @@ def test_a_loss(capsys):
     assert "--alpha" not in told
 
 
+@pytest.mark.slow
 def test_a_method(capsys):
     train, evaluate = commands_for("method.py")
     assert run(train) == 0
@@ -116,6 +120,7 @@ def test_a_data_set(tmp_path, capsys):
         rankshot.data.prepared("inside", tmp_path / "cache", place="/../outside")
 
 
+@pytest.mark.slow
 def test_a_metric():
     (train,) = commands_for("metric.py")
     assert run(train) == 0
@@ -125,6 +130,7 @@ def test_a_metric():
     assert found is None or found.item() == pytest.approx(0.0)  # both relevant items stand below the one that is not
 
 
+@pytest.mark.slow
 def test_a_gallery_store(here, capsys):
     class_folders(here / "photos", classes=2, per_class=3)
     (here / "photos" / "c0").rename(here / "photos" / "cat")
@@ -261,6 +267,7 @@ def test_a_file_that_imports_one_s_own_package(here, monkeypatch):
         load_files(["nothing.py"])
 
 
+@pytest.mark.slow
 def test_weights_of_another_network(here, capsys):
     load_files([Path("network.py")])
     assert main(["train", "--network", "small-resnet", "--width", "4", "--out", "a", *TINY]) == 0
@@ -298,6 +305,7 @@ def test_normalising_happens_within_the_network():
     assert np.isfinite(rankshot.Embedder(network)([np.zeros((40, 30, 3), np.uint8)])).all()
 
 
+@pytest.mark.slow
 def test_a_plain_function_is_a_loss(capsys):
     Path("mine.py").write_text(
         "from rankshot import losses\n\n@losses.register('pull')\ndef pull(embeddings, labels, *, weight: float = 2.0):\n"
@@ -307,6 +315,7 @@ def test_a_plain_function_is_a_loss(capsys):
     assert json.loads(Path("run/config.json").read_text())["method"] == {"name": "pull", "weight": 0.0}
 
 
+@pytest.mark.slow
 def test_settings_of_one_s_own_have_its_own_limits():
     Path("mine.py").write_text(
         "from torch import nn\nfrom rankshot import models\n\n@models.register('mine')\n"
