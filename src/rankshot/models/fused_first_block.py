@@ -30,14 +30,16 @@ PROGRAMS = 528  # that share a sum over all pixels
 MOST_VALUES = 31  # of a patch; the one after them counts the patches
 MOST_FILTERS = 128
 MOST_NUMBERS = 2**31
+OLDEST = (8, 0)  # compute capability: before, Triton cannot multiply bfloat16
 
 
 def is_first(images: Tensor, convolution: nn.Conv2d) -> bool:
     """Whether a block sees images of few channels, which learn nothing, and computes in 16 bits."""
     kind = images.device.type
+    new = kind != "cuda" or torch.cuda.get_device_capability(images.device) >= OLDEST
     few = 9 * images.shape[1] <= MOST_VALUES and convolution.out_channels <= MOST_FILTERS
     small = images.numel() // images.shape[1] * convolution.out_channels < MOST_NUMBERS
-    return few and small and torch.is_autocast_enabled(kind) and not images.requires_grad
+    return new and few and small and torch.is_autocast_enabled(kind) and not images.requires_grad
 
 
 def first_block(images: Tensor, convolution: nn.Conv2d, norm: nn.BatchNorm2d, dtype: torch.dtype | None = None) -> Tensor:
