@@ -1,13 +1,14 @@
 """What the documentation shows is what happens: README blocks and docstring examples are run."""
 
 import ast
-import doctest
 import importlib
 import re
 from pathlib import Path
 
 import pytest
 import torch
+from docstrings import examples_of, run
+from test_api_reference import RUN_HERE
 from test_guides import GUIDES
 
 from benchmarks.tables import pages
@@ -42,17 +43,17 @@ WITH_EXAMPLES = [path for path in sorted(SOURCE.rglob("*.py")) if ">>> " in path
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_docstring_examples(path, tmp_path, monkeypatch):
-    """Each docstring in an empty folder of its own, since some write files."""
+    """With the names of their module. Those of public names are run elsewhere, with nothing imported."""
     parts = path.relative_to(SOURCE.parent).with_suffix("").parts
     module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for number, test in enumerate(doctest.DocTestFinder(exclude_empty=True).find(module)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        runner.run(test)
-    assert runner.tries > 0, "its examples are in no docstring that doctest finds"
-    assert runner.failures == 0
+    tests = examples_of(module)
+    assert tests, "its examples are in no docstring that doctest finds"
+    run([test for test in tests if not is_run_elsewhere(test.name)], tmp_path, monkeypatch)
+
+
+def is_run_elsewhere(name):
+    """Of a public name, or of something that is defined in a public class."""
+    return any(name == public or name.startswith(f"{public}.") for public in RUN_HERE)
 
 
 def test_links_between_pages_lead_somewhere():

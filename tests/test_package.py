@@ -51,6 +51,7 @@ assert set(rankshot.__all__) <= set(dir(rankshot))
 assert rankshot.losses.RankingLoss and rankshot.models.Conv4 and rankshot.methods.METHODS and rankshot.ranking.dlm
 assert rankshot.from_pretrained is rankshot.models.from_pretrained
 assert not {"PIL", "sklearn", "tyro"} & sys.modules.keys(), "more than torch is asked for"
+assert "rankshot.report" not in sys.modules and rankshot.report.write_report
 from rankshot import *
 assert Gallery is rankshot.Gallery and losses is rankshot.losses
 try:

@@ -43,6 +43,16 @@ def test_plain_lines(capsys):
     assert capsys.readouterr().out.splitlines() == [f"mine  {done}/1000" for done in (250, 500, 750, 1000)]
 
 
+def test_lines_for_who_listens(capsys, monkeypatch):
+    monkeypatch.setattr("rankshot.terminal.wants_bar", lambda: True)
+    heard = []
+    with counting("mine", lines=2, tell=heard.append) as told:
+        for done in range(1, 5):
+            told(done, 4)
+    assert heard == ["mine  2/4", "mine  4/4"]
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_log_hears_nothing_of_a_tally(capsys):
     with tallying("images") as told:
         told(5)

@@ -9,6 +9,7 @@
 - `training`: `train`, its config, and callbacks.
 - `adaptation`: `RankingTransformer`, for embeddings that are there already.
 - `gallery`: `FewShotClassifier`, `Gallery` and `Embedder`, for people's own images.
+- `report`: runs measured side by side, as tables and as a page.
 
 `help()` of every name in there has an example that runs.
 """
@@ -19,7 +20,7 @@ TYPE_CHECKING = False  # of `typing`, which takes longer to import than all of t
 if TYPE_CHECKING:
     from typing import Any
 
-    from . import adaptation, data, fewshot, gallery, losses, methods, models, ranking, training
+    from . import adaptation, data, fewshot, gallery, losses, methods, models, ranking, report, training
     from .adaptation import RankingTransformer
     from .gallery import Embedder, FewShotClassifier, Gallery
     from .models import from_pretrained, save_pretrained, wrap
@@ -46,12 +47,13 @@ __all__ = [
     "methods",
     "models",
     "ranking",
+    "report",
     "save_pretrained",
     "train",
     "training",
     "wrap",
 ]
-_PARTS = ("adaptation", "data", "fewshot", "gallery", "losses", "methods", "models", "ranking", "training")
+_PARTS = ("adaptation", "data", "fewshot", "gallery", "losses", "methods", "models", "ranking", "report", "training")
 _WITHIN = {
     "Embedder": "gallery",
     "FewShotClassifier": "gallery",

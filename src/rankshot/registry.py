@@ -208,6 +208,8 @@ class Registry:
                 raise TypeError(f"{key} of the {self.kind} {name!r} must be a {wanted}, got {value!r:.60}")
 
     def __getitem__(self, name: str) -> Part:
+        if not isinstance(name, str):
+            raise TypeError(f"a {self.kind} is chosen by its name, which is a text, got {name!r:.60}")
         if name not in self:
             raise self.unknown(name, self)
         return self._known()[name]

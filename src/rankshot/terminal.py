@@ -61,10 +61,13 @@ def wants_bar(stream: TextIO | None = None) -> bool:
 
 
 @contextmanager
-def counting(name: str, lines: int = 10) -> Iterator[Callable[[int, int], None]]:
-    """show(done, total): a bar, or about `lines` plain lines."""
-    if not wants_bar():
-        yield _lines(name, lines)
+def counting(name: str, lines: int = 10, tell: Callable[[str], None] = say) -> Iterator[Callable[[int, int], None]]:
+    """show(done, total): a bar, or about `lines` plain lines.
+
+    tell   who hears the lines; who gives one hears all of them, and nothing is printed
+    """
+    if tell is not say or not wants_bar():
+        yield _lines(name, lines, tell)
         return
     from rich import markup, progress
 
@@ -99,13 +102,13 @@ def tallying(what: str, *, beside_output: bool = True) -> Iterator[Callable[[int
         yield show
 
 
-def _lines(name: str, lines: int) -> Callable[[int, int], None]:
-    lines_said = 0
+def _lines(name: str, lines: int, tell: Callable[[str], None]) -> Callable[[int, int], None]:
+    lines_told = 0
 
-    def tell(done: int, total: int) -> None:
-        nonlocal lines_said
-        if done * lines // total > lines_said:
-            lines_said = done * lines // total
-            say(f"{name}  {done}/{total}")
+    def show(done: int, total: int) -> None:
+        nonlocal lines_told
+        if done * lines // total > lines_told:
+            lines_told = done * lines // total
+            tell(f"{name}  {done}/{total}")
 
-    return tell
+    return show

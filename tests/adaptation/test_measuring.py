@@ -1,6 +1,7 @@
 """How well vectors rank one another, against the definition."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,6 +32,28 @@ def test_against_the_definition(seed, rows, classes):
     for queries in (rows, max(1, rows // 2)):
         found = ranked(torch.from_numpy(vectors), torch.from_numpy(labels), queries)
         np.testing.assert_allclose(found, plainly(vectors, labels, queries))
+
+
+def test_arrays_are_as_good_as_tensors():
+    vectors, labels = np.random.default_rng(0).normal(size=(9, 3)), np.arange(9) % 3
+    expected = ranked(torch.from_numpy(vectors), torch.from_numpy(labels))
+    vectors.flags.writeable = False  # as those of a file that is mapped
+    assert ranked(vectors, labels) == ranked(vectors[::-1], labels[::-1]) == expected
+
+
+@pytest.mark.parametrize(
+    ("vectors", "labels", "kind", "message"),
+    [
+        ([[1.0, 0.0]], torch.tensor([0]), TypeError, "vectors must be a tensor or a NumPy array, got list"),
+        (torch.eye(2), [0, 1], TypeError, "labels must be a tensor or a NumPy array, got list"),
+        (torch.eye(2).long(), torch.tensor([0, 1]), TypeError, r"vectors must be floating point, got torch\.int64"),
+        (torch.eye(2), torch.tensor([0.0, 1.0]), TypeError, r"labels must be integers, got torch\.float32"),
+        (torch.eye(2), torch.tensor([0]), ValueError, "labels must be one for each of 2 vectors, got 1"),
+    ],
+)
+def test_bad_input(vectors, labels, kind, message):
+    with pytest.raises(kind, match=message):
+        ranked(vectors, labels)
 
 
 def test_in_parts_it_is_the_same(monkeypatch):

@@ -78,6 +78,8 @@ def test_strict_and_not(mine, tmp_path, capsys):
         (["show", "mine", "-o", "nowhere/sheet.png"], "nowhere/sheet.png: No such file or directory"),
         (["show", "mine", "-o", "sheet.png", "--split", "dev"], "mine has no split 'dev'"),
         (["show", "mine", "-o", "sheet.png", "--classes", "0"], "classes must be a whole number from 1 to 500, got 0"),
+        (["show", "mine", "-o", "sheet.png", "--images", "0"], "images must be a whole number from 1 to 500, got 0"),
+        (["show", "mine", "-o", "sheet.png", "--seed", "-1"], "seed must be a whole number from 0 to 4,294,967,295, got"),
         (["show", "mine", "-o", "sheet.xyz"], "unknown file extension"),
         (["prepare", "mine", "--root", "mine/c0/0.png"], "mine/c0/0.png"),
     ],

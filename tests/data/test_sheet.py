@@ -50,9 +50,18 @@ def test_more_than_a_picture_can_hold(tmp_path):
     many = ImageSet(np.broadcast_to(np.uint8(0), (500, 3, 84, 84)), np.arange(500), tuple(map(str, range(500))))
     with pytest.raises(ValueError, match=r"a sheet of 44,224 x 44,004 pixels is too large, 100,000,000 are the most"):
         contact_sheet(many, tmp_path / "sheet.png", classes=500, per_class=500)
-    for options in ({"classes": 0}, {"classes": 10**30}, {"per_class": -1}, {"per_class": 501}):
-        with pytest.raises(ValueError, match="must be a whole number from 1 to 500, got"):
+    for options in ({"classes": 0}, {"classes": 10**30}, {"per_class": 0}, {"per_class": 501}):
+        (name,) = options
+        with pytest.raises(ValueError, match=f"^{name} must be a whole number from 1 to 500, got"):
             contact_sheet(many, tmp_path / "sheet.png", **options)
+    with pytest.raises(ValueError, match="seed must be a whole number from 0 to 4,294,967,295, got -1"):
+        contact_sheet(many, tmp_path / "sheet.png", seed=-1)
+
+
+def test_a_path_may_be_a_text(tmp_path):
+    images = ImageSet(np.zeros((3, 1, 28, 28), dtype=np.uint8), np.array([0, 0, 1]), ("a", "b"))
+    contact_sheet(images, str(tmp_path / "sheet.png"))
+    assert (tmp_path / "sheet.png").is_file()
 
 
 def test_long_names_keep_their_end():

@@ -51,3 +51,5 @@ def test_too_few_classes_or_images():
         draw_episodes(labels, Classification(11, 1, per_class=6), 10, seed=0)
     with pytest.raises(ValueError, match="retrieval 5-way needs 10 images a class, but class 0 has 6"):
         draw_episodes(labels, Retrieval(5), 10, seed=0)
+    with pytest.raises(TypeError, match="labels must be a tensor, got list"):
+        draw_episodes(labels.tolist(), Retrieval(5), 10, seed=0)

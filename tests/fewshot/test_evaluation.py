@@ -202,3 +202,26 @@ def test_embeddings_that_are_there_are_asked_the_same(rule, images):
         torch.testing.assert_close(one.values, other.values)
     with pytest.raises(ValueError, match="rule"):
         evaluate_embeddings(vectors, labels, TASKS, 20, 4, "best")
+
+
+def test_embeddings_may_be_arrays():
+    vectors, labels = np.random.default_rng(0).normal(size=(80, 6)), np.repeat(np.arange(4), 20)
+    vectors.flags.writeable = False
+    (found,) = evaluate_embeddings(vectors, labels, [Retrieval(4)], 5)
+    (expected,) = evaluate_embeddings(torch.tensor(vectors), torch.tensor(labels), [Retrieval(4)], 5)
+    assert torch.equal(found.values, expected.values)
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "labels", "kind", "message"),
+    [
+        ([[1.0, 0.0]], torch.tensor([0]), TypeError, "embeddings must be a tensor or a NumPy array, got list"),
+        (torch.eye(2), [0, 1], TypeError, "labels must be a tensor or a NumPy array, got list"),
+        (torch.eye(2).long(), torch.tensor([0, 1]), TypeError, r"embeddings must be floating point, got torch\.int64"),
+        (torch.eye(2), torch.tensor([0.0, 1.0]), TypeError, r"labels must be integers, got torch\.float32"),
+        (torch.eye(2), torch.tensor([0]), ValueError, r"with a label for each, \(n,\), got \(2, 2\) and \(1,\)"),
+    ],
+)
+def test_embeddings_that_are_none(embeddings, labels, kind, message):
+    with pytest.raises(kind, match=message):
+        evaluate_embeddings(embeddings, labels, [Retrieval(2, 2)], 5)

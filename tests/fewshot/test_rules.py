@@ -1,5 +1,6 @@
 """The decision against the paper's rule, one query and one class at a time."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,6 +41,13 @@ def test_several_representatives(way, shot, seed, ties):
 def test_one_representative_is_the_nearest():
     similarities = torch.randn(4, 5, 1)
     assert torch.equal(class_scores(similarities), similarities[..., 0])
+
+
+def test_similarities_that_are_none():
+    with pytest.raises(TypeError, match="similarities must be a tensor, got list"):
+        class_scores([[0.9, 0.1], [0.8, 0.7]])
+    with pytest.raises(ValueError, match=r"similarities must be \(\.\.\., way, shot\), got shape \(3,\)"):
+        class_scores(torch.zeros(3))
 
 
 @settings(max_examples=100, deadline=None)

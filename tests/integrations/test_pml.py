@@ -86,6 +86,19 @@ def test_it_is_one_of_their_losses(kind):
         assert DistributedLossWrapper(adapted)(embeddings, labels) == adapted(embeddings, labels)
 
 
+def test_it_is_imported_when_it_is_asked_for():
+    code = """
+import sys, rankshot.integrations
+assert "pytorch_metric_learning" not in sys.modules
+assert rankshot.integrations.pml.adapt
+try:
+    rankshot.integrations.none
+except AttributeError as error:
+    assert str(error) == "module 'rankshot.integrations' has no attribute 'none'"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match="reduction must be 'mean' or 'sum'"):
         adapt(losses.RankingLoss(reduction="none"))

@@ -86,10 +86,10 @@ def main():
     for what, arguments in {
         "dimensions": (torch.randn(4, 5 + rank), torch.arange(4), {}),
         "ids": (torch.randn(4, 5), torch.arange(4), {"ids": torch.arange(4)} if rank else {}),
-        "nan": (torch.full((4, 5), torch.nan if rank else 1.0), torch.arange(4) % 2, {}),
+        **{name: (torch.full((4, 5), torch.nan if rank else 1.0), torch.arange(4) % 2, {}) for name in LOSSES},
     }.items():
         try:
-            GatheredLoss(losses.RankingLoss())(*arguments[:2], **arguments[2])
+            GatheredLoss(LOSSES.get(what, losses.RankingLoss)())(*arguments[:2], **arguments[2])
         except ValueError as error:
             errors[what] = str(error)
     distributed.barrier()  # who leaves first takes the connection with it

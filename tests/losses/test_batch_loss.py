@@ -7,6 +7,7 @@ import torch
 
 from rankshot import losses
 from rankshot.losses.checks import References
+from rankshot.vectors import NotFinite
 
 LOSSES = {
     "ranking": lambda **how: losses.RankingLoss(epsilon=0.3, alpha=2.0, **how),
@@ -126,10 +127,40 @@ def test_bad_input(name, batch):
         loss(embeddings, labels, ref_emb=embeddings, ref_labels=labels[:8])
 
 
+@every_loss
+def test_what_is_not_finite(name, batch, device):
+    embeddings, labels = (each.detach().to(device) for each in batch)
+    loss = LOSSES[name]().to(device)
+    for bad in (torch.nan, torch.inf):
+        wrong = embeddings.clone()
+        wrong[3, 2] = bad
+        if device == "cuda" and name not in ("ranking", "ssvm"):  # who wait for the device anyway
+            assert not loss(wrong, labels).isfinite()
+            continue
+        with pytest.raises(NotFinite, match=f"^embeddings must be finite, got {bad} in row 3, column 2$"):
+            loss(wrong, labels)
+        with pytest.raises(NotFinite, match=f"^ref_emb must be finite, got {bad} in row 3, column 2$"):
+            loss(embeddings, labels, ref_emb=wrong, ref_labels=labels)
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name not in ("ranking", "ssvm")])
+def test_torch_may_compile_and_transform_it(name, batch):
+    """To look whether embeddings are finite does not stand in the way."""
+    embeddings, labels = batch
+    loss = LOSSES[name]()
+    torch.compiler.reset()
+    compiled = torch.compile(loss, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(embeddings, labels), loss(embeddings, labels))
+    both = torch.func.vmap(lambda each: loss(each, labels))(torch.stack([embeddings, 2 * embeddings]))
+    torch.testing.assert_close(both, loss(embeddings, labels).expand(2))
+
+
 def test_a_classifier_has_no_references(batch):
     embeddings, labels = batch
     loss = seeded(losses.ClassifierLoss, 5, 4, reduction="none")
     assert loss(embeddings, labels).shape == (9,)
+    with pytest.raises(NotFinite, match="embeddings must be finite, got nan in row 0, column 0"):
+        loss(embeddings * torch.nan, labels)
     with pytest.raises(ValueError, match="ref_emb must be None: a classifier compares images with classes"):
         loss(embeddings, labels, ref_emb=embeddings, ref_labels=labels)
 

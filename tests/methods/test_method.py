@@ -41,6 +41,13 @@ def test_defaults_and_presets_can_be_made(name):
             settings_for(name, "omniglot-20-way")
 
 
+def test_names_that_are_none():
+    with pytest.raises(TypeError, match=r"preset must be a name, such as 'paper', got \{'alpha': 1\}: TrainConfig\.of"):
+        settings_for("map-dlm", {"alpha": 1})
+    with pytest.raises(TypeError, match=r"a method is chosen by its name, which is a text, got \{'alpha': 1\}"):
+        settings_for({"alpha": 1})
+
+
 @pytest.mark.parametrize("name", NAMES.split())
 def test_every_setting_is_explained(name):
     part = METHODS[name]

@@ -68,6 +68,21 @@ def test_images_that_do_not_fit(shape):
     assert str(shape) in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"in_channels": 0}, "in_channels must be a whole number from 1 to 16,384, got 0"),
+        ({"in_channels": 3.0}, r"in_channels must be a whole number from 1 to 16,384, got 3\.0"),
+        ({"width": -1}, r"width must be a number from 0\.1 to 10, got -1"),
+        ({"depth": float("nan")}, r"depth must be a number from 0\.1 to 10, got nan"),
+    ],
+    ids=str,
+)
+def test_settings_out_of_range(settings, message):
+    with pytest.raises(ValueError, match=message):
+        EfficientNetLite(**settings)
+
+
 def test_a_size_that_it_cannot_take():
     preprocess = NETWORKS["efficientnet-lite0"].about["preprocess"].__class__(3, 16, 16)
     with pytest.raises(ValueError, match="'efficientnet-lite0' cannot take images of 3x16x16"):

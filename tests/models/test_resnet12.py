@@ -77,3 +77,19 @@ def test_bad_input():
         NETWORKS.choose("resnet12", {"widths": "1-2-3-4"})
     with pytest.raises(ValueError, match=r"drop_rate must be a number from 0 to 0\.9"):
         NETWORKS.choose("resnet12", {"drop_rate": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"in_channels": 0}, "in_channels must be a whole number from 1 to 16,384, got 0"),
+        ({"widths": "1-2"}, "widths must be one of '64-160-320-640', '64-128-256-512', got '1-2'"),
+        ({"widths": [64, 128, 256, 512]}, r"widths must be one of .*, got \[64, 128, 256, 512\]"),
+        ({"drop_rate": 1.0}, r"drop_rate must be a number from 0 to 0\.9, got 1\.0"),
+        ({"block_size": 0}, "block_size must be a whole number from 1 to 21, got 0"),
+    ],
+    ids=str,
+)
+def test_settings_out_of_range(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ResNet12(**settings)

@@ -2,13 +2,22 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
 import rankshot
 from rankshot import data
 from rankshot.fewshot import Classification, Retrieval, evaluate
-from rankshot.report import measure, measure_untrained, names_of, protocol_for, record, write_report
+from rankshot.report import (
+    measure,
+    measure_untrained,
+    names_of,
+    protocol_for,
+    record,
+    unseen_protocol,
+    write_report,
+)
 from rankshot.training.run_folder import save_model
 
 TASKS = [Classification(5, 1), Classification(20, 1), Retrieval(5), Retrieval(20)]
@@ -32,6 +41,22 @@ def test_a_run(run, norm):
     assert kept["tasks"]["retrieval 20-way"] == {"mean": expected[-1].mean, "interval": expected[-1].interval}
     assert (kept["data"], kept["split"], kept["episodes"], kept["seed"], kept["norm"]) == ("glyphs", "test", 20, 3, norm)
     assert f"| retrieval 20-way | {100 * expected[-1].mean:.2f} ±" in (run / "README.md").read_text()
+
+
+def test_folders_may_be_texts(run):
+    assert names_of([str(run)]) == ["map-dlm"]
+    protocol = protocol_for([str(run)], ways=(5,), shots=(1,), episodes=2)
+    assert unseen_protocol(str(run), episodes=2).split == "test"
+    measured = measure(str(run), protocol, "name")
+    record(replace(measured, folder=str(run)), protocol)
+    assert (run / "evaluation.json").is_file()
+    assert "## On test classes" in (run / "README.md").read_text()
+    columns = [measure_untrained(str(run), protocol), replace(measured, folder=str(run))]
+    write_report(str(run / "report.html"), columns, protocol)
+    assert "How did it learn?" in (run / "report.html").read_text()
+    for function in (protocol_for, names_of):
+        with pytest.raises(TypeError, match=r"folders must be a list of them, got '.*run': write \['.*run'\]"):
+            function(str(run))
 
 
 def test_untrained_is_where_training_began(run, runs):

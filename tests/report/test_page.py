@@ -67,6 +67,18 @@ def test_everything_is_there(page, columns):
     assert ask("return document.querySelectorAll('.map image').length") == 160
 
 
+def test_of_networks_without_a_run(columns, runs, tmp_path):
+    protocol = protocol_for(runs, ways=(5,), shots=(1,), episodes=2)
+    write_report(tmp_path / "report.html", columns[:1], protocol)
+    text = (tmp_path / "report.html").read_text()
+    assert "<title>untrained on glyphs" in text
+    assert re.findall("<section><h2>(.*?)</h2>", text) == [
+        "How good is it?", "Which classes does it mix up?", "What does it retrieve?", "What lies near what?",
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="there is nothing to report on: give at least one network that was measured"):
+        write_report(tmp_path / "report.html", [], protocol)
+
+
 def test_nothing_is_fetched_and_nothing_fails(page, runs):
     assert page.get_log("browser") == []
     assert page.execute_script("return performance.getEntriesByType('resource').filter(e => !/^data:/.test(e.name))") == []

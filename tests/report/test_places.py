@@ -27,6 +27,8 @@ def test_its_own_and_others(run):
     assert evaluation_path(run, "glyphs", "test") == run / "evaluation.json"
     assert report_path(run, "glyphs", "val") == run / "report-glyphs-val.html"
     assert evaluation_path(run, "omniglot", "test") == run / "evaluation-omniglot-test.json"
+    assert report_path(str(run), "glyphs", "test") == run / "report.html"
+    assert evaluation_path(str(run), "glyphs", "test") == run / "evaluation.json"
 
 
 def test_weights_by_name(tmp_path):

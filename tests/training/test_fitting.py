@@ -84,6 +84,14 @@ def test_every_loss_is_fine_tuned_slowly():
     assert (found.first_learning_rate, found.optimiser.schedule) == (0.001, "cosine")
 
 
+def test_who_listens_hears_everything(photos, capsys):
+    told = []
+    config_for(data=photos, tell=told.append)
+    assert told[-1].startswith("there are 4 training classes of 4 images")
+    assert "photos  32/32" in told
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_batch_that_memory_does_not_hold_is_smaller(photos, monkeypatch):
     config = config_for(data=photos, tell=silent)
     assert (config.batch.classes, config.batch.size) == (4, 16)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from rankshot.losses.checks import checked_batch
 from rankshot.ranking import average_precision, relevance_of
+from rankshot.ranking.checks import tensor_of
 from rankshot.vectors import unit_vectors
 
 VALUES_AT_ONCE = 2**22
@@ -34,16 +37,20 @@ class Ranked(NamedTuple):
     nearest: float
 
 
-def ranked(vectors: Tensor, labels: Tensor, queries: int | None = None) -> Ranked:
+def ranked(vectors: Tensor | NDArray[Any], labels: Tensor | NDArray[Any], queries: int | None = None) -> Ranked:
     """Rank vectors by the cosine to each of them, and measure the rankings.
 
     Args:
-        vectors: (n, D) float; need not be normalised.
-        labels: (n,) integers, the class of each.
+        vectors: (n, D) float, a tensor or a NumPy array; need not be normalised.
+        labels: (n,) integers, the class of each, a tensor or a NumPy array.
         queries: how many of them rank, the first ones. None: all.
 
     Returns:
         A `Ranked`; nan if no query has anything relevant.
+
+    Raises:
+        TypeError: if vectors are not floating point, or labels are not integers.
+        ValueError: if shapes do not fit.
 
     Examples:
         >>> import torch
@@ -54,6 +61,8 @@ def ranked(vectors: Tensor, labels: Tensor, queries: int | None = None) -> Ranke
         >>> round(ranked(vectors, torch.tensor([0, 1, 0, 1])).map, 4)  # two at rank 2, two at rank 3
         0.4167
     """
+    vectors = tensor_of("vectors", vectors)
+    labels = checked_batch("vectors", vectors, "labels", tensor_of("labels", labels))
     units, ids = unit_vectors(vectors), torch.arange(len(vectors))
     precisions, hits = [], []
     for chunk in ids[:queries].split(max(1, VALUES_AT_ONCE // max(1, len(vectors)))):  # type: ignore[no-untyped-call]

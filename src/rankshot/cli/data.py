@@ -13,6 +13,8 @@ import tyro
 from rankshot import data
 from rankshot.cache import root_of
 from rankshot.data import store
+from rankshot.data.sheet import MOST_A_SIDE
+from rankshot.limits import whole
 from rankshot.terminal import counting, say
 
 from .parsing import NO_DEFAULT, Files, parsed_one_of
@@ -112,6 +114,7 @@ class Show:
     load: Files = ()
 
     def run(self) -> None:
+        whole("images", self.images, 1, MOST_A_SIDE)  # by the name that it has here
         found = data.load(self.name, self.split, self.root)
         data.contact_sheet(found, self.output, classes=self.classes, per_class=self.images, seed=self.seed)
         say(f"{self.output}: {found}")

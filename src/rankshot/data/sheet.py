@@ -19,7 +19,7 @@ GAP, LABEL = 4, 220
 MOST_A_SIDE, MOST_PIXELS = 500, 10**8
 
 
-def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
+def contact_sheet(images: ImageSet, path: str | Path, *, classes: int = 12, per_class: int = 12, seed: int = 0) -> None:
     """Write a picture of some classes, one row a class: its name and its first images.
 
     Args:
@@ -30,7 +30,7 @@ def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class:
         seed: of the choice of classes.
 
     Raises:
-        ValueError: if the suffix is unknown, or the sheet would be too large.
+        ValueError: if the suffix is unknown, a number is out of range, or the sheet would be too large.
 
     Examples:
         >>> from pathlib import Path
@@ -44,8 +44,8 @@ def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class:
         (404, 124)
     """
     whole("classes", classes, 1, MOST_A_SIDE)
-    whole("images", per_class, 1, MOST_A_SIDE)
-    random = np.random.default_rng(abs(seed))
+    whole("per_class", per_class, 1, MOST_A_SIDE)
+    random = np.random.default_rng(whole("seed", seed, 0, 2**32 - 1))
     chosen = sorted(random.permutation(len(images.classes))[:classes].tolist())
     _, height, width = images.images.shape[1:]
     scale = max(1, 64 // max(height, width))
@@ -58,7 +58,7 @@ def contact_sheet(images: ImageSet, path: Path, *, classes: int = 12, per_class:
         for column, index in enumerate(np.flatnonzero(images.labels == label)[:per_class]):
             picture = picture_of(images.images[index]).resize((width * scale, height * scale), Image.Resampling.NEAREST)
             sheet.paste(picture, (LABEL + column * cell_w, top))
-    write_picture(sheet, path)
+    write_picture(sheet, Path(path))
 
 
 def blank(width: int, height: int) -> Image.Image:

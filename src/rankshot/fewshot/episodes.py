@@ -11,6 +11,7 @@ from torch import Tensor
 from rankshot.data.members import Members
 from rankshot.limits import whole
 from rankshot.randomness import generator_for
+from rankshot.ranking.pool import check_labels
 
 from .tasks import Task
 
@@ -35,6 +36,7 @@ def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tenso
         (episodes, way, per_class) int64, indices of images.
 
     Raises:
+        TypeError: if labels are no tensor of integers.
         ValueError: if there are fewer classes, or fewer images in a class, than the task needs.
 
     Examples:
@@ -48,6 +50,7 @@ def draw_episodes(labels: Tensor, task: Task, episodes: int, seed: int) -> Tenso
         >>> bool((first == first[:, :1]).all()), len(first.unique())
         (True, 5)
     """
+    check_labels("labels", labels)
     whole("episodes", episodes, 1, MOST_EPISODES)
     if episodes * task.way * task.per_class > MOST_KEPT:
         return _draw(labels, task, episodes, seed)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rankshot import ranking
@@ -15,6 +17,7 @@ from rankshot.data import ImageSet
 from rankshot.gathering import part_of, whole_of, world_size
 from rankshot.limits import whole
 from rankshot.models.largest_layer import images_at_once, largest_layer
+from rankshot.ranking.checks import tensor_of
 from rankshot.vectors import unit_vectors
 
 from .answerer import Answerer, BatchAnswerer, HasRule, check_batch_norm, embed, normalising_with
@@ -154,13 +157,18 @@ def evaluate(
 
 
 def evaluate_embeddings(
-    embeddings: Tensor, labels: Tensor, tasks: Sequence[Task], episodes: int = 1000, seed: int = 0, rule: str = "ap"
+    embeddings: Tensor | NDArray[Any],
+    labels: Tensor | NDArray[Any],
+    tasks: Sequence[Task],
+    episodes: int = 1000,
+    seed: int = 0,
+    rule: str = "ap",
 ) -> list[Result]:
     """As `evaluate`, on embeddings that are there already. The episodes are the same.
 
     Args:
-        embeddings: (n, D) float; need not be normalised.
-        labels: (n,) integers, the class of each.
+        embeddings: (n, D) float, a tensor or a NumPy array; need not be normalised.
+        labels: (n,) integers, the class of each, a tensor or a NumPy array.
         tasks: what to measure.
         episodes: of each task, at least 2.
         seed: of the episodes.
@@ -170,6 +178,7 @@ def evaluate_embeddings(
         A `Result` for each task.
 
     Raises:
+        TypeError: if embeddings are not floating point, or labels are not integers.
         ValueError: if shapes do not fit, the rule is unknown, or there are too few classes or images for a task.
 
     Examples:
@@ -186,9 +195,12 @@ def evaluate_embeddings(
     """
     check_episodes(episodes)
     check_rule(rule)
+    embeddings, labels = tensor_of("embeddings", embeddings), tensor_of("labels", labels)
     if embeddings.dim() != 2 or labels.shape != embeddings.shape[:1]:
         got = f"{tuple(embeddings.shape)} and {tuple(labels.shape)}"
         raise ValueError(f"embeddings must be (n, D), with a label for each, (n,), got {got}")
+    if not embeddings.is_floating_point():
+        raise TypeError(f"embeddings must be floating point, got {embeddings.dtype}")
     vectors, no_rule = unit_vectors(embeddings), nn.Identity()
     drawn = [draw_episodes(labels.cpu(), task, episodes, seed) for task in tasks]
     return [

@@ -17,6 +17,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from rankshot.ranking.checks import check_tensor
+
 from .logistic import logistic_weights
 
 NEARER = 1e-9  # what nearness counts beside average precision: it only breaks ties
@@ -69,6 +71,10 @@ def class_scores(similarities: Tensor) -> Tensor:
     Returns:
         (..., way) scores; the largest is the answer.
 
+    Raises:
+        TypeError: if similarities are no tensor.
+        ValueError: if their shape does not fit.
+
     Examples:
         Two classes, two shots. The query ranks the four support images: class 0, class 1, class 1, class 0:
 
@@ -78,6 +84,9 @@ def class_scores(similarities: Tensor) -> Tensor:
         >>> fewshot.class_scores(similarities).round(decimals=4)  # (1/1 + 2/4) / 2 and (1/2 + 2/3) / 2
         tensor([0.7500, 0.5833], dtype=torch.float64)
     """
+    check_tensor("similarities", similarities)
+    if similarities.dim() < 2:
+        raise ValueError(f"similarities must be (..., way, shot), got shape {tuple(similarities.shape)}")
     if similarities.shape[-1] == 1:
         return similarities.squeeze(-1)
     similarities = similarities.double()

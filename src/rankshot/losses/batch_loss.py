@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from rankshot.ranking.pool import relevance_of
 from rankshot.vectors import unit_vectors
 
-from .checks import References, check_reduction, checked_batch, checked_references
+from .checks import References, check_finite, check_reduction, checked_batch, checked_references
 
 
 class BatchLoss(nn.Module):
@@ -54,8 +54,9 @@ class BatchLoss(nn.Module):
 
         Raises:
             TypeError: if embeddings are not floating point, or labels or ids are not integers.
-            ValueError: if shapes do not fit, only one of `ref_emb` and `ref_labels` is given, or `indices_tuple` is not
-                None.
+            ValueError: if shapes do not fit, only one of `ref_emb` and `ref_labels` is given, `indices_tuple` is not
+                None, or embeddings are not finite. On a GPU only `RankingLoss` looks whether they are, since the host
+                has to wait for it; a NaN shows in the value of the others.
         """
         labels = checked_batch("embeddings", embeddings, "labels", labels)
         references = checked_references(
@@ -94,6 +95,7 @@ class CosineLoss(BatchLoss):
         return losses.sum(), counted.sum()
 
     def _parts(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
+        check_finite(embeddings, references)
         queries = unit_vectors(embeddings)
         items = queries if references is None else unit_vectors(references.embeddings)
         known = () if references is None else (references.labels, references.query_ids, references.ids)

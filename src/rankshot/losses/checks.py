@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rankshot.ranking.checks import check_tensor
 from rankshot.ranking.pool import check_labels
+from rankshot.vectors import NotFinite, computable
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -93,6 +94,24 @@ def checked_references(
         missing = "ref_ids" if ref_ids is None else "ids"
         raise ValueError(f"{missing} is missing: give ids and ref_ids, or neither")
     return References(ref_emb, ref_labels, checked_ids("ref_ids", ref_ids, ref_emb), checked_ids("ids", ids, embeddings))
+
+
+def check_finite(embeddings: Tensor, references: References | None) -> None:
+    """Complain about what is not finite, on a CPU. To look would make another device wait: there it shows in the loss."""
+    if embeddings.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    try:
+        complain_of_not_finite(embeddings, None if references is None else references.embeddings)
+    except RuntimeError:  # within `torch.func.vmap` no value can be looked at
+        return
+
+
+def complain_of_not_finite(*embeddings: Tensor | None) -> None:
+    """An error that names the first place of what is not finite in embeddings or references, if there is any."""
+    for name, tensor in zip(("embeddings", "ref_emb"), embeddings, strict=True):
+        if tensor is not None and not bool(computable(tensor).isfinite().all()):
+            row, column = (int(index) for index in (~computable(tensor).isfinite()).nonzero()[0])
+            raise NotFinite(f"{name} must be finite, got {tensor[row, column].item()} in row {row}, column {column}")
 
 
 def checked_ids(name: str, ids: Tensor, embeddings: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from rankshot.limits import positive, whole
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
-from .checks import References
+from .checks import References, check_finite
 
 MOST = 2**20
 NOBODY = -(2**62)  # a label that torch may pass over: by itself it would do so with -100
@@ -60,10 +60,12 @@ class ClassifierLoss(BatchLoss):
     def compute(self, embeddings: Tensor, labels: Tensor, references: References | None) -> Tensor:
         if references is not None and (references.ids is None or references.ids is not references.query_ids):
             raise ValueError("ref_emb must be None: a classifier compares images with classes, and not with one another")
+        check_finite(embeddings, None)
         return self._entropy(embeddings, labels, self.reduction)
 
     def sum_and_count(self, embeddings: Tensor, labels: Tensor, references: References | None) -> tuple[Tensor, Tensor]:
         """Sum and count of the own images; references are ignored, since other processes classify their own."""
+        check_finite(embeddings, references)  # of all processes: if one complains, all do
         return self._entropy(embeddings, labels, "sum"), (labels != NOBODY).sum()
 
     def _entropy(self, embeddings: Tensor, labels: Tensor, reduction: str) -> Tensor:

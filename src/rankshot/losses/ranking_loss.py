@@ -16,10 +16,10 @@ from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import check_framework, of_each_sign, settings
 from rankshot.ranking.pool import side_counts
 from rankshot.ranking.sorted_rows import Ranking, fits
-from rankshot.vectors import NotFinite, computable, unit_vectors
+from rankshot.vectors import computable, unit_vectors
 
 from .batch_loss import BatchLoss
-from .checks import References
+from .checks import References, complain_of_not_finite
 from .chunked import Plan, rank
 from .registry import PRESETS, RECIPE, register
 from .replaying import MOST_IMAGES, Recording, Recordings, Replayed, refuse_second_derivative
@@ -289,7 +289,7 @@ class RankingLoss(BatchLoss):
 
     def _check(self, images: int, some_rankable: bool, all_finite: bool, *embeddings: Tensor | None) -> None:
         if not all_finite:
-            _complain(embeddings)
+            complain_of_not_finite(*embeddings)
         if not some_rankable and not self._warned:
             self._warned = True
             warnings.warn(
@@ -351,13 +351,6 @@ def normal_quantiles(deviation: float, number: int) -> list[float]:
     [-0.674..., 0.674...]
     """
     return [NormalDist(0, deviation).inv_cdf((index + 0.5) / number) for index in range(number)]
-
-
-def _complain(embeddings: tuple[Tensor | None, ...]) -> None:
-    for name, tensor in zip(("embeddings", "ref_emb"), embeddings, strict=True):
-        if tensor is not None and not bool(computable(tensor).isfinite().all()):
-            row, column = (int(index) for index in (~computable(tensor).isfinite()).nonzero()[0])
-            raise NotFinite(f"{name} must be finite, got {tensor[row, column].item()} in row {row}, column {column}")
 
 
 def _frames_to_the_caller() -> int:

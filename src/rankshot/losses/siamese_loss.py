@@ -10,7 +10,7 @@ from rankshot.ranking.pool import EMPTY
 from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
-from .checks import References
+from .checks import References, check_finite
 from .registry import PRESETS, register
 
 MOST_DIMENSIONS = 2**20
@@ -90,6 +90,7 @@ class SiameseLoss(BatchLoss):
             raise ValueError("a pair needs two images, got a batch of 1")
         if embeddings.shape[1] != self.head.in_features:
             raise ValueError(f"made for {self.head.in_features} dimensions, got embeddings of {embeddings.shape[1]}")
+        check_finite(embeddings, references)
         dtype, device, counted = self.head.weight.dtype, labels.device, None
         queries = unit_vectors(embeddings).to(dtype)
         if references is None:  # every pair once

@@ -348,6 +348,7 @@ def settings_for(name: str, preset: str | None = None, data: str | None = None) 
         Settings by name, as `TrainConfig.of` takes them.
 
     Raises:
+        TypeError: if the method or the preset is not given by its name.
         ValueError: if there is no such method, or it has no such preset.
 
     Examples:
@@ -360,6 +361,8 @@ def settings_for(name: str, preset: str | None = None, data: str | None = None) 
     usual: Mapping[str, Any] = METHODS[name].about.get("run_settings", {})
     if preset is None:
         return {"method": name, **usual}
+    if not isinstance(preset, str):
+        raise TypeError(f"preset must be a name, such as 'paper', got {preset!r:.60}: TrainConfig.of(…) takes settings")
     presets = presets_of(name)
     if preset == "paper":
         return _as_in_the_paper(name, data or "glyphs")

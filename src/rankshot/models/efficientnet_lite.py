@@ -7,12 +7,15 @@ import math
 import torch
 from torch import Tensor, nn
 
+from rankshot.limits import real, whole
 from rankshot.preprocess import Preprocess
 
 from .network import register
 
 SMALLEST = 32  # pixels of a side: five halvings leave one
 STEM, HEAD = 32, 1280  # channels, of every size of the network
+MOST_CHANNELS = 2**14  # of images
+FACTORS = 0.1, 10  # of width and depth; those that are known are from 1 to 1.2
 # Of each stage: blocks, kernel, stride, how many times as wide a block is inside, channels. At width 1 and depth 1.
 STAGES = (
     (1, 3, 1, 1, 16),
@@ -42,6 +45,9 @@ class EfficientNetLite(nn.Module):
         width: factor of the channels of each stage.
         depth: factor of the blocks of each stage.
 
+    Raises:
+        ValueError: if a number is out of range; when called, if images are smaller than 32x32 pixels.
+
     Examples:
         >>> import torch
         >>> from rankshot.models import EfficientNetLite
@@ -54,6 +60,9 @@ class EfficientNetLite(nn.Module):
 
     def __init__(self, in_channels: int = 3, width: float = 1.0, depth: float = 1.0) -> None:
         super().__init__()
+        whole("in_channels", in_channels, 1, MOST_CHANNELS)
+        real("width", width, *FACTORS)
+        real("depth", depth, *FACTORS)
         self.stem = _layer(in_channels, STEM, kernel=3, stride=2)
         blocks, inputs = [], STEM
         for stage, (repeats, kernel, stride, expansion, channels) in enumerate(STAGES):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
+from rankshot.limits import real, whole
 from rankshot.preprocess import Preprocess
 from rankshot.schema import Between
 
@@ -17,8 +18,9 @@ SMALLEST = 16  # pixels of a side, of which four halvings leave one
 SLOPE = 0.1  # of the leaky ReLU
 RAMP = 40_000  # batches in which DropBlock comes to its rate
 Widths = Literal["64-160-320-640", "64-128-256-512"]
-Rate = Annotated[float, Between(0, 0.9)]
-Size = Annotated[int, Between(1, 21)]
+MOST_CHANNELS, MOST_DROPPED, MOST_A_SIDE = 2**14, 0.9, 21
+Rate = Annotated[float, Between(0, MOST_DROPPED)]
+Size = Annotated[int, Between(1, MOST_A_SIDE)]
 
 
 class ResNet12(nn.Module):
@@ -34,6 +36,10 @@ class ResNet12(nn.Module):
         drop_rate: share of places that DropBlock sets to zero in training, in the end.
         block_size: places of a side of its squares, in the last two blocks.
 
+    Raises:
+        ValueError: if a number is out of range, or there are no such widths; when called, if images are smaller than
+            16x16 pixels.
+
     Examples:
         >>> import torch
         >>> from rankshot.models import ResNet12
@@ -48,6 +54,11 @@ class ResNet12(nn.Module):
         self, in_channels: int = 3, widths: Widths = "64-160-320-640", drop_rate: Rate = 0.1, block_size: Size = 5
     ) -> None:
         super().__init__()
+        whole("in_channels", in_channels, 1, MOST_CHANNELS)
+        if widths not in get_args(Widths):
+            raise ValueError(f"widths must be one of {', '.join(map(repr, get_args(Widths)))}, got {widths!r:.60}")
+        real("drop_rate", drop_rate, 0, MOST_DROPPED)
+        whole("block_size", block_size, 1, MOST_A_SIDE)
         sides = [in_channels, *map(int, widths.split("-"))]
         sizes = (1, 1, block_size, block_size)
         self.blocks = nn.Sequential(

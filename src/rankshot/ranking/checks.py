@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rankshot.limits import real
@@ -68,6 +70,15 @@ def may_look(tensor: Tensor) -> bool:
 def check_tensor(name: str, value: object) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+
+
+def tensor_of(name: str, values: Tensor | NDArray[Any]) -> Tensor:
+    """A tensor as it is; a NumPy array as a copy, since torch takes none that cannot be written to."""
+    if isinstance(values, np.ndarray):
+        return torch.from_numpy(np.array(values))
+    if not isinstance(values, Tensor):
+        raise TypeError(f"{name} must be a tensor or a NumPy array, got {type(values).__name__}")
+    return values
 
 
 def check_epsilon(epsilon: float) -> float:

@@ -112,11 +112,11 @@ class Measured:
     name: str
     model: nn.Module
     results: Sequence[Result]
-    folder: Path | None
+    folder: str | Path | None
 
 
 def protocol_for(
-    folders: Sequence[Path],
+    folders: Sequence[str | Path],
     *,
     ways: Sequence[int] | None = WAYS,
     shots: Sequence[int] | None = SHOTS,
@@ -148,6 +148,7 @@ def protocol_for(
         The `Protocol`.
 
     Raises:
+        TypeError: if `folders` is a single folder.
         FileNotFoundError: if a folder is not a run.
         ValueError: if the runs were trained on different data and `data` is None, a run has learned from classes of this
             split, or there are too few classes or images.
@@ -167,6 +168,7 @@ def protocol_for(
         >>> len(protocol.images), protocol.images.classes
         (8, ('bright', 'dark'))
     """
+    folders = _paths(folders)
     if not folders or len(set(folders)) < len(folders):
         raise ValueError("name at least one run, and each of them once")
     if ways is not None and not ways:
@@ -224,7 +226,13 @@ def protocol_for(
     )
 
 
-def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
+def _paths(folders: Sequence[str | Path]) -> list[Path]:
+    if isinstance(folders, str | Path):  # a text is a sequence too, of letters
+        raise TypeError(f"folders must be a list of them, got {str(folders)!r}: write [{str(folders)!r}]")
+    return [Path(folder) for folder in folders]
+
+
+def unseen_protocol(folder: str | Path, episodes: int) -> Protocol | None:
     """The questions about classes that a run has not learned from: those of test, else those of validation.
 
     Args:
@@ -252,7 +260,7 @@ def unseen_protocol(folder: Path, episodes: int) -> Protocol | None:
         >>> print(report.unseen_protocol(Path("run"), episodes=10))
         None
     """
-    config = TrainConfig.from_json(folder / CONFIG)
+    config = TrainConfig.from_json(Path(folder) / CONFIG)
     for split in ("test",) if config.data.split == "trainval" else ("test", "val"):
         if has_classes_to_measure(config, split):
             return protocol_for(
@@ -270,7 +278,7 @@ def _same(name: str, folders: Sequence[Path], configs: Sequence[TrainConfig]) ->
     return values[0]
 
 
-def names_of(folders: Sequence[Path]) -> list[str]:
+def names_of(folders: Sequence[str | Path]) -> list[str]:
     """What to call runs in a table: by their method if that tells them apart, else by their folder's name.
 
     Args:
@@ -286,6 +294,7 @@ def names_of(folders: Sequence[Path]) -> list[str]:
         >>> report.names_of([weights / "conv4-mini-imagenet", weights / "conv4-cub"])
         ['conv4-mini-imagenet', 'conv4-cub']
     """
+    folders = _paths(folders)
     methods = [
         folder.name if has_name(folder) else TrainConfig.from_json(folder / CONFIG).method.name for folder in folders
     ]
@@ -295,7 +304,7 @@ def names_of(folders: Sequence[Path]) -> list[str]:
     return [str(folder) for folder in folders]
 
 
-def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
+def measure(folder: str | Path, protocol: Protocol, name: str) -> Measured:
     """Measure the best network of a run.
 
     Args:
@@ -327,6 +336,7 @@ def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
         1-shot 2-way: 100.00 ± 0.00 %
         retrieval 2-way: 100.00 ± 0.00 %
     """
+    folder = Path(folder)
     takes, has = embedder_in(described_in(folder)).get("in_channels"), protocol.images.images.shape[1]
     if takes not in (None, has):
         raise ValueError(
@@ -335,7 +345,7 @@ def measure(folder: Path, protocol: Protocol, name: str) -> Measured:
     return _measured(name, from_pretrained(folder), protocol, folder)
 
 
-def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained") -> Measured:
+def measure_untrained(folder: str | Path, protocol: Protocol, name: str = "untrained") -> Measured:
     """Measure the network of a run as it was before the first update.
 
     Args:
@@ -362,6 +372,7 @@ def measure_untrained(folder: Path, protocol: Protocol, name: str = "untrained")
         >>> untrained.name, [str(result.task) for result in untrained.results]
         ('untrained', ['1-shot 2-way', 'retrieval 2-way'])
     """
+    folder = Path(folder)
     config = TrainConfig.from_json(folder / CONFIG)
     pictures = preprocess_in(folder) or Preprocess(*protocol.images.images.shape[1:])
     model, _ = network_and_method(config, pictures, len(classes_of(folder) or ()) or 1, Objects(), folder / START)
@@ -441,7 +452,8 @@ def record(measured: Measured, protocol: Protocol) -> None:
     """
     if measured.folder is None:
         return
-    where = (measured.folder, protocol.data, protocol.split, protocol.root)
+    folder = Path(measured.folder)
+    where = (folder, protocol.data, protocol.split, protocol.root)
     path = evaluation_path(*where)
     path.parent.mkdir(parents=True, exist_ok=True)
     content: dict[str, Any] = {
@@ -450,7 +462,7 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "data": protocol.data,
         "rotations": protocol.rotations,
         "split": protocol.split,
-        "update": read_notes(measured.folder / WEIGHTS).get("update"),
+        "update": read_notes(folder / WEIGHTS).get("update"),
         "episodes": protocol.episodes,
         "seed": protocol.seed,
         "rule": rule_for(measured.model, protocol) or "its own",
@@ -461,5 +473,5 @@ def record(measured: Measured, protocol: Protocol) -> None:
         "torch": torch.__version__,
     }
     write_whole(path, json.dumps(content, indent=1) + "\n")
-    if path.parent == measured.folder and is_its_own(*where):
-        write_card(measured.folder)
+    if path.parent == folder and is_its_own(*where):
+        write_card(folder)

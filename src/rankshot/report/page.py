@@ -22,13 +22,18 @@ from .retrievals import retrievals
 from .table import html_table
 
 
-def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) -> None:
+def write_report(path: str | Path, columns: Sequence[Measured], protocol: Protocol) -> None:
     """Write report.html: a table of all networks, their learning curves, and what the first of them retrieves.
+
+    A network without a run's folder has no curve; where none has one, there are neither curves nor settings.
 
     Args:
         path: of the file.
-        columns: the networks with their results; the first that is a run is shown in pictures.
+        columns: the networks with their results; the first that is a run, or else the first, is shown in pictures.
         protocol: how they were measured.
+
+    Raises:
+        ValueError: if there are no networks.
 
     Examples:
         >>> from pathlib import Path
@@ -47,9 +52,10 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
         >>> "<title>conv4 on pictures" in Path("report.html").read_text()
         True
     """
+    if not columns:
+        raise ValueError("there is nothing to report on: give at least one network that was measured")
     runs = [column for column in columns if column.folder is not None]
-    first = runs[0]
-    config = read_json(first.folder / CONFIG) if first.folder else {}
+    first = (runs or columns)[0]
     n_classes, n_images = len(protocol.images.classes), len(protocol.images)
     seen = "some of which were in training" if protocol.split in ("train", "trainval") else "none of which was in training"
     lead = (
@@ -62,21 +68,23 @@ def write_report(path: Path, columns: Sequence[Measured], protocol: Protocol) ->
         "How good is it?": f"<div class=scroll>{html_table(columns)}</div><p class=note>Means with 95 % intervals. In "
         "<i>K-shot N-way</i> tasks K images of each of N classes are labelled, and the others are to be classified. In "
         "<i>retrieval</i> every image ranks all others; mAP is 100 % when its own class always comes first.</p>",
-        "How did it learn?": curves(runs),
     }
+    if runs:
+        sections["How did it learn?"] = curves(runs)
     if not isinstance(first.model, Answerer):  # who only answers has no embeddings to look at
         if (rule := rule_for(first.model, protocol)) is not None:
             sections["Which classes does it mix up?"] = mixed_up(first.model, protocol.images, protocol.seed, rule)
         sections["What does it retrieve?"] = retrievals(first.model, protocol.images, protocol.seed)
         sections["What lies near what?"] = embedding_map(first.model, protocol.images, protocol.seed)
-    sections["Settings"] = settings(config)
+    if first.folder is not None:
+        sections["Settings"] = settings(read_json(Path(first.folder) / CONFIG))
     page = html_page(f"{first.name} on {protocol.data}", lead, sections)
-    write_whole(path, page)
+    write_whole(Path(path), page)
 
 
 def curves(runs: Sequence[Measured]) -> str:
     """Validation of every task, and the training batches themselves."""
-    histories = {run.name: read_metrics(run.folder) for run in runs if run.folder}
+    histories = {run.name: read_metrics(Path(run.folder)) for run in runs if run.folder}
     tasks = {task: None for lines in histories.values() for line in lines for task in line.get("validation", {})}
     charts = [
         chart(f"{task} on validation classes, %", {name: _validation(lines, task) for name, lines in histories.items()})

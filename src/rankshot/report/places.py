@@ -20,7 +20,7 @@ def place_of_report(folder: Path) -> Path:
     return Path("runs") / folder.name if has_name(folder) else folder
 
 
-def evaluation_path(folder: Path, data: str, split: str, root: str | None = None) -> Path:
+def evaluation_path(folder: str | Path, data: str, split: str, root: str | None = None) -> Path:
     """Where the results of a run go: evaluation.json for its own test classes, else evaluation-DATA-SPLIT.json.
 
     It is in the run's folder; for shipped weights it is in `runs/NAME`.
@@ -43,10 +43,10 @@ def evaluation_path(folder: Path, data: str, split: str, root: str | None = None
         >>> report.evaluation_path(folder, "mini-imagenet", "val").as_posix()
         'runs/conv4-omniglot/evaluation-mini-imagenet-val.json'
     """
-    return _path(EVALUATION, folder, data, split, root)
+    return _path(EVALUATION, Path(folder), data, split, root)
 
 
-def report_path(folder: Path, data: str, split: str, root: str | None = None) -> Path:
+def report_path(folder: str | Path, data: str, split: str, root: str | None = None) -> Path:
     """Where the report of a run goes: report.html for its own test classes, else report-DATA-SPLIT.html.
 
     It is in the run's folder; for shipped weights it is in `runs/NAME`.
@@ -67,7 +67,7 @@ def report_path(folder: Path, data: str, split: str, root: str | None = None) ->
         >>> report.report_path(folder, "omniglot", "test").as_posix()
         'runs/conv4-omniglot/report.html'
     """
-    return _path(REPORT, folder, data, split, root)
+    return _path(REPORT, Path(folder), data, split, root)
 
 
 def is_its_own(folder: Path, data: str, split: str, root: str | None = None) -> bool:

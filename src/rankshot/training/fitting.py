@@ -65,7 +65,8 @@ def config_for(preset: str | None = None, *, tell: Tell = say, **settings: Any) 
 
     Args:
         preset: "paper", the settings of the method's own paper for this data; or those for a data set by its name.
-        tell: called with a sentence for each thing that was decided.
+        tell: called with a sentence for each thing that is decided, and with a line now and then while images are made
+            ready. By default they are printed.
         **settings: by the names of the command line; `network` may also be a network that is wrapped (`rankshot.wrap`).
 
     Returns:
@@ -258,7 +259,7 @@ def with_images_ready(config: TrainConfig, wanted: Preprocess | None, whose: str
             whose, wanted = "--size", of_size(wanted, size)
         return config.changed(data=made_ready(where.name, where.root, wanted, whose, tell))
     options: dict[str, Any] = {} if size is None else {"size": size}
-    with counting(Path(where.name).name) as progress:
+    with counting(Path(where.name).name, tell=tell) as progress:
         folder = prepared(where.name, where.root, progress=progress, **options if is_name(where.name) else {})
     return config.changed(data=folder.name) if options and is_name(where.name) else config
 
@@ -274,7 +275,7 @@ def made_ready(name: str, root: str | None, wanted: Preprocess | None, whose: st
     wanted   how the network wants its pictures; None: as is usual
     """
     options = {} if wanted is None else preparation_for(wanted)
-    with counting(Path(name).name) as progress:
+    with counting(Path(name).name, tell=tell) as progress:
         folder = prepared(name, root, progress=progress, **options)
     if options:
         tell(f"images are made ready as {whose} wants them, {wanted}: {folder}")
