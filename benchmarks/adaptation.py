@@ -1,7 +1,7 @@
 """What an update of MAML costs by how the derivatives of its layers are computed, of which it needs the second too.
 
 `python -m benchmarks.adaptation` writes results/benchmarks/adaptation-cpu.json, or adaptation-cuda.json: as torch
-derives them, and written out (methods/derivable.py). With the batches of the presets on a GPU,
+derives them, and written out (models/double_backward.py). With the batches of the presets on a GPU,
 and with the usual ones of 28x28 images on a CPU.
 """
 
