@@ -1,4 +1,4 @@
-"""Preparing images, galleries, classifiers that may answer "none of these", and the weights that come along."""
+"""Preparing images, galleries, classifiers that may answer "none of these", and the weights that come with rankshot."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def data() -> str:
     return "\n\n".join(
         [
             f"Measured on {where}.",
-            "**mini-ImageNet from its zips**, 84x84; memory is anonymous (RssAnon), above where it stood",
-            table(["", "preparing", "memory", "`load`", "memory of `load` and 100 batches of 128"], rows),
+            "**mini-ImageNet from its zip files**, 84x84; memory: growth of the anonymous memory of the process (RssAnon)",
+            table(["", "preparing", "memory", "`load`", "memory for `load` and 100 batches of 128"], rows),
             f"**Photographs of 500x375 to 84x84**: {draft['plain_ms']:.2f} ms decoded in full, {draft['ours_ms']:.2f} ms"
-            f" with JPEG draft decoding, **{draft['ratio']:.1f}x**.",
+            f" with JPEG draft mode, **{draft['ratio']:.1f}x**.",
         ]
     )
 
@@ -44,12 +44,12 @@ def gallery() -> str:
     return "\n\n".join(
         [
             f"Measured on {where}.",
-            f"**Embedding JPEG files** of 84x84 by `conv4-mini-imagenet`: {e['images_a_second']['files']:.0f} images a "
-            f"second, **{100 * e['of_the_bare_network']:.0f} %** of the bare network on pixels that are ready.",
+            f"**Embedding JPEG files** of 84x84 with `conv4-mini-imagenet`: {e['images_a_second']['files']:.0f} images per "
+            f"second, **{100 * e['of_the_bare_network']:.0f} %** of the bare network on decoded pixels.",
             f"**A gallery of {g['vectors']:,} x {g['dimensions']}**: added in {g['add_seconds']:.1f} s, opened in "
             f"{1000 * g['open_seconds']:.1f} ms, searched for the first time in {1000 * g['first_search_seconds']:.0f} ms "
-            f"(when all is read and checked), then in **{g['search_ms_a_query']:.2f} ms a query** in batches of 256.",
-            f"**With a filter**, one query: {g['filtered_ms']['sql']:.0f} ms by SQL (`{{'colour': 'red'}}`), "
+            f"(this reads and checks all of it), then in **{g['search_ms_a_query']:.2f} ms per query** in batches of 256.",
+            f"**With a filter**, one query: {g['filtered_ms']['sql']:.0f} ms with SQL (`{{'colour': 'red'}}`), "
             f"**{g['sql_is_faster_by']:.1f} times** as fast as a function that looks at the metadata of every image.",
         ]
     )
@@ -62,7 +62,7 @@ def rejection() -> str:
         r = json.loads(path.read_text())
         asked = r["asked"]
         for shot, shares in r["curves"].items():
-            for name, key in (("known images turned away", "turned_away"), ("strangers caught", "caught")):
+            for name, key in (("known images lost", "turned_away"), ("strangers caught", "caught")):
                 rows.append([f"`{path.stem}`", f"{shot}: {name}", *(f"{100 * share:.1f} %" for share in shares[key])])
         where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
         notes.append(f"`{path.stem}` ({r['episodes']:,} episodes of {r['way']} classes): {where}.")
@@ -71,19 +71,19 @@ def rejection() -> str:
 
 SCORES = {
     "cosine": "cosine with the nearest taught class",
-    "class-means-0.5": "the same, less 0.5 of that with the nearest training class",
-    "class-means-0.75": "the same, less 0.75 of that with the nearest training class",
+    "class-means-0.5": "that, minus 0.5 times the cosine with the nearest training class",
+    "class-means-0.75": "that, minus 0.75 times the cosine with the nearest training class",
     "energy-0.02": "soft maximum over taught classes, temperature 0.02",
     "energy-0.05": "soft maximum over taught classes, temperature 0.05",
     "energy-0.02-without-background": "soft maximum over taught classes, temperature 0.02",
     "energy-0.05-without-background": "soft maximum over taught classes, temperature 0.05",
-    "energy-ratio-0.05-0.75": "soft maxima, taught less 0.75 of training classes, temperature 0.05",
-    "energy-ratio-0.07-0.75": "soft maxima, taught less 0.75 of training classes, temperature 0.07",
-    "energy-ratio-0.1-1.0": "soft maxima, taught less training classes, temperature 0.1",
-    "bgim50-1.0": "cosine, less the mean of the 50 nearest training images",
-    "energy-0.03-bgim50-1.0": "soft maximum, temperature 0.03, less the mean of the 50 nearest training images",
-    "class-deviation-20": "cosine over the deviation within the class, shrunken",
-    "class-offset-0.25": "cosine less the class's own level, shrunken",
+    "energy-ratio-0.05-0.75": "soft maximum, temperature 0.05, minus 0.75 times that over training classes",
+    "energy-ratio-0.07-0.75": "soft maximum, temperature 0.07, minus 0.75 times that over training classes",
+    "energy-ratio-0.1-1.0": "soft maximum, temperature 0.1, minus that over training classes",
+    "bgim50-1.0": "cosine, minus its mean over the 50 nearest training images",
+    "energy-0.03-bgim50-1.0": "soft maximum, temperature 0.03, minus the mean over the 50 nearest training images",
+    "class-deviation-20": "cosine divided by the deviation within the class, shrunk",
+    "class-offset-0.25": "cosine minus the level of the class, shrunk",
     "plda-v-0.6-0.5": "probabilistic linear discriminant analysis",
     "trunkmax--0.02": "cosine and the largest feature before the head",
     "learned-logistic": "logistic regression on 18 such scores",
@@ -125,7 +125,7 @@ def ready() -> str:
     ]
     episodes = [r["episodes"] for r in evaluations.values()]
     numbers = " to ".join(f"{number:,}" for number in sorted({min(episodes), max(episodes)}))
-    many = f"{numbers} episodes a task, batch norm by running averages"
+    many = f"{numbers} episodes per task, batch norm with running statistics"
     by_mean = ", ".join(f"`{name}`" for name, r in evaluations.items() if r.get("rule") == "prototype")
-    note = f"On its test classes, in %: {many}. Classified by the AP rule, {by_mean} by the class mean."
+    note = f"On the test classes, in %: {many}. The decision rule is `ap`; for {by_mean} it is `prototype`."
     return f"{table(['', *tasks], rows)}\n\n{note}"

@@ -13,9 +13,9 @@ from ..places import FOLDER
 
 PHOTOGRAPHS = {
     "grocery": "Grocery: 42 products, photographs with a shorter side of 160 pixels",
-    "grocery-32": "The same, made as small as 32 pixels",
+    "grocery-32": "Grocery again, scaled down to 32 pixels",
     "cub": "CUB: 50 birds, whole photographs with a shorter side of 148 pixels",
-    "mini-imagenet": "mini-ImageNet: 20 test classes, 84x84 pixels, which EfficientNet has seen: no few-shot figures",
+    "mini-imagenet": "mini-ImageNet: 20 test classes, 84x84 pixels, which EfficientNet has learned: no few-shot figures",
 }
 
 
@@ -31,7 +31,14 @@ def embedding() -> str:
             columns = (bare, rates["pictures"], rates["files"], rates["decoding"])
             share = f"**{100 * found['share_of_the_bare_network']:.0f} %**"
             rows.append([f"`{name}`, {found['size']} pixels", *(f"{rate:,.0f}" for rate in columns), share])
-        head = ["images a second", "bare network", "from pictures", "from files", "decoding alone", "pictures / bare"]
+        head = [
+            "images per second",
+            "bare network",
+            "from decoded images",
+            "from files",
+            "decoding alone",
+            "decoded / bare",
+        ]
         parts.append(f"{table(head, rows)}\n\n{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}.")
     return "\n\n".join(parts)
 
@@ -64,8 +71,9 @@ def photographs() -> str:
         for shot in ("1-shot", "5-shot"):
             usual = found[by_default["network"], size, shot, by_default["rule"]]
             best = max((key for key in found if key[2] == shot), key=lambda key: found[key])
-            how = f"`{best[0]}` at {best[1]} pixels by `{best[3]}`"
-            lines.append(f"{shot}: {usual:.1f} by default, **{found[best] - usual:.1f}** below the best of all ({how}).")
+            how = f"`{best[0]}` at {best[1]} pixels with `{best[3]}`"
+            below = f"**{found[best] - usual:.1f}** below the best of all ({how})"
+            lines.append(f"{shot}: {usual:.1f} by default, {below if found[best] > usual else 'the best of all'}.")
         head = [
             "20-way",
             "1-shot `prototype`",
@@ -80,7 +88,7 @@ def photographs() -> str:
 
 
 def fine_tuned() -> str:
-    """EfficientNet-Lite0 as it comes, and fine-tuned by default, on products that it has not learned from."""
+    """EfficientNet-Lite0 without fine-tuning, and fine-tuned by default, on products that it has not learned from."""
     r = json.loads((FOLDER / "photographs-grocery-fine-tuned.json").read_text())
     first, *others = r["networks"]
     figures: dict[str, Any] = {
@@ -88,9 +96,9 @@ def fine_tuned() -> str:
         "20-way 5-shot": lambda row: row["5-shot"]["prototype"]["mean"],
         "Recall@1": lambda row: row["recall_at_1"],
     }
-    rows = [["as it comes", *(f"{figure(first):.1f}" for figure in figures.values())]]
+    rows = [["not fine-tuned", *(f"{figure(first):.1f}" for figure in figures.values())]]
     means = [[figure(row) for row in others] for figure in figures.values()]
-    rows.append(["fine-tuned by default", *(f"**{mean(x):.1f}** ± {stdev(x):.1f}" for x in means)])
+    rows.append(["fine-tuned with the defaults", *(f"**{mean(x):.1f}** ± {stdev(x):.1f}" for x in means)])
     where = f"{r['episodes']} episodes, {r['processor']}, {r['date']}, commit {r['commit'][:10]}"
-    note = f"In %, by the class mean; {len(others)} seeds, with their deviation. {where}."
+    note = f"In %, with the class mean as decision rule; {len(others)} seeds, ± their standard deviation. {where}."
     return f"{table(['', *figures], rows)}\n\n{note}"

@@ -16,12 +16,12 @@ def tables(results: dict[str, Any]) -> str:
     where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     parts = [f"Measured on {where}. All ratios are medians of interleaved runs."]
     parts += [
-        "**Loss-augmented inference**, a batch of 128, against the textbook's loops",
+        "**Loss-augmented inference** for a batch of 128, compared with the loops of the textbook",
         table(
-            ["", "textbook", "a cell", "rankshot", "ratio", "ratio of single calls"],
+            ["", "textbook", "per cell", "rankshot", "ratio", "ratio of single calls"],
             [
                 [
-                    regime,
+                    _shown(regime),
                     f"{x['textbook_ms']:.0f} ms",
                     f"{x['textbook_us_per_cell']:.2f} µs",
                     f"{x['rankshot_ms']:.2f} ms",
@@ -31,12 +31,12 @@ def tables(results: dict[str, Any]) -> str:
                 for regime, x in r["inference"].items()
             ],
         ),
-        "**Loss, forward and backward**, against pytorch-metric-learning 2.9",
+        "**Loss, forward and backward**, compared with the losses of pytorch-metric-learning 2.9",
         table(
             ["", "RankingLoss.paper()", "SmoothAPLoss", "ratio", "FastAPLoss", "ratio"],
             [
                 [
-                    f"{x['size']} images, {regime}",
+                    f"{x['size']} images, {_shown(regime)}",
                     f"{x['RankingLoss_ms']:.1f} ms",
                     f"{x['SmoothAPLoss_ms']:.0f} ms",
                     f"**{x['SmoothAPLoss_ratio']:.0f}x**",
@@ -47,11 +47,16 @@ def tables(results: dict[str, Any]) -> str:
                 for x in sizes
             ],
         ),
-        "**Beside a network**: one Conv4 training step on 128 images of 28x28",
+        "**Share of a training step**: Conv4 on 128 images of 28x28",
         table(
             ["", "Conv4 step", "RankingLoss.paper()", "share"],
             [
-                [regime, f"{x['Conv4_ms']:.0f} ms", f"{x['RankingLoss_ms']:.1f} ms", f"**{100 * x['share']:.1f} %**"]
+                [
+                    _shown(regime),
+                    f"{x['Conv4_ms']:.0f} ms",
+                    f"{x['RankingLoss_ms']:.1f} ms",
+                    f"**{100 * x['share']:.1f} %**",
+                ]
                 for regime, x in r["conv4"].items()
             ],
         ),
@@ -59,22 +64,22 @@ def tables(results: dict[str, Any]) -> str:
         table(
             ["", *next(iter(r["growth"].values()))["ms"], "exponent"],
             [
-                [regime, *(f"{ms:.0f} ms" for ms in x["ms"].values()), f"**{x['exponent']:.2f}**"]
+                [_shown(regime), *(f"{ms:.0f} ms" for ms in x["ms"].values()), f"**{x['exponent']:.2f}**"]
                 for regime, x in r["growth"].items()
             ],
         ),
-        "**Large batches**, forward and backward in a process of their own; memory above the inputs",
+        "**Large batches**, forward and backward, each in its own process; memory beyond that of the inputs",
         table(
             ["", "time", "peak memory"],
             [
-                [f"{x['size']} images, {regime}", f"{x['seconds']:.1f} s", f"{x['peak_mib']:.0f} MiB"]
+                [f"{x['size']} images, {_shown(regime)}", f"{x['seconds']:.1f} s", f"{x['peak_mib']:.0f} MiB"]
                 for regime, sizes in r["memory"].items()
                 for x in sizes
             ],
         ),
-        "**Sorting 128 rows**: torch's stable sort, and `ranking.sorting`",
+        "**Sorting 128 rows**: the stable sort of torch, compared with `ranking.sorting`",
         table(
-            ["columns", "torch", "packed", "ratio"],
+            ["columns", "torch", "`ranking.sorting`", "ratio"],
             [
                 [str(x["width"]), f"{x['torch_ms']:.2f} ms", f"{x['packed_ms']:.2f} ms", f"{x['ratio']:.1f}x"]
                 for x in r["sorting"]
@@ -82,6 +87,11 @@ def tables(results: dict[str, Any]) -> str:
         ),
     ]
     return "\n\n".join(parts)
+
+
+def _shown(regime: str) -> str:
+    """How a table writes a regime of the json files."""
+    return regime.replace(" a class", " per class")
 
 
 def headlines(results: dict[str, Any]) -> str:
@@ -111,8 +121,9 @@ def objectives() -> str:
         [f"{size} images", f"{x['paper_ms']:.1f} ms", f"{x['two_scales_ms']:.1f} ms", f"**{x['ratio']:.1f}x**"]
         for size, x in r["ratios"].items()
     ]
-    where = f"{r['regime']}, {r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, {r['commit'][:10]}"
-    return f"{table(['', 'RankingLoss.paper()', 'RankingLoss()', 'ratio'], rows)}\n\nForward and backward, {where}."
+    where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+    note = f"Forward and backward, {_shown(r['regime'])}. Measured on {where}."
+    return f"{table(['', 'RankingLoss.paper()', 'RankingLoss()', 'ratio'], rows)}\n\n{note}"
 
 
 def large_batches() -> str:
@@ -126,12 +137,12 @@ def large_batches() -> str:
                 for name in LARGE
                 for x in [found.get(name)]
             ]
-            rows.append([f"{int(size):,} images, {regime}", f"{found['floor']['ms']:.1f} ms", *cells])
+            rows.append([f"{int(size):,} images, {_shown(regime)}", f"{found['floor']['ms']:.1f} ms", *cells])
     where = f"{r['processor']}, {r['dimensions']} dimensions, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     graph = {sign: f"{ms:.2f} ms" for sign, ms in r["graph_of_128_ms"].items()}
     note = (
-        f"Forward and backward on {where}. A dash: it does not fit in memory, or was not measured. Within a CUDA graph of "
-        f"one's own, 128 images take {graph['1']}, and {graph['-1']} by the negative update."
+        f"Forward and backward on {where}. A dash: the batch does not fit in memory, or was not measured. In a CUDA graph "
+        f"that you record yourself, 128 images take {graph['1']}, and {graph['-1']} with the negative update."
     )
     return f"{table(['', 'floor', *LARGE.values()], rows)}\n\n{note}"
 
@@ -149,6 +160,6 @@ def micro_batches() -> str:
     peaks = {name: f"{mib / 1024:.2f} GiB" for name, mib in r["peak_mib"].items()}
     where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     return (
-        f"{r['images']:,} images of 84x84 through ResNet-12 in micro-batches of {r['micro_batch']} take {peaks['all']} of "
-        f"memory at most, one micro-batch alone {peaks['one']}: **{r['ratio']:.2f}x** ({where})."
+        f"{r['images']:,} images of 84x84 through ResNet-12 in micro-batches of {r['micro_batch']} need "
+        f"{peaks['all']} of memory at most. One micro-batch alone needs {peaks['one']}: **{r['ratio']:.2f}x** ({where})."
     )

@@ -19,7 +19,7 @@ def serving() -> str:
             many, few, batch = x["many"][place], x["few"][place], embedder["batches"][place]
             rows.append(
                 [
-                    f"`{name}`, {a_request} a request",
+                    f"`{name}`, {a_request} per request",
                     f"{embedder['pictures_a_second']:,.0f}",
                     f"{many['pictures_a_second']:,.0f}",
                     f"**{100 * x['share_of_embedder'][place]:.0f} %**",
@@ -31,12 +31,22 @@ def serving() -> str:
             )
         memory.append(f"`{name}` {', '.join(f'{each / 2**20:.0f}' for each in x['server_memory_bytes'])}")
     refused = {status for x in r["networks"].values() for each in (*x["many"], *x["few"]) for status in each["statuses"]}
-    columns = ["", "`Embedder`", "64 clients", "share", "8 clients: median", "p95", "one batch of as many", "p95 / batch"]
+    columns = [
+        "",
+        "`Embedder`",
+        "64 clients",
+        "share",
+        "8 clients: median",
+        "p95",
+        "the same images as one batch",
+        "p95 / batch",
+    ]
     where = f"{r['processor']}, {r['threads']} threads, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     return "\n\n".join(
         [
             table(columns, rows),
-            f"Pictures a second, {r['seconds']:.0f} s each; statuses: {', '.join(sorted(refused))}. The server's memory "
-            f"in MiB, before and after each load: {'; '.join(memory)}. {where}.",
+            f"`Embedder` and 64 clients: images per second. Each load lasts {r['seconds']:.0f} s. HTTP statuses: "
+            f"{', '.join(sorted(refused))}. Memory of the server in MiB, before the first load and after each: "
+            f"{'; '.join(memory)}. {where}.",
         ]
     )

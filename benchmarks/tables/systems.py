@@ -61,14 +61,14 @@ def cost_of_systems() -> str:
             rows.append([title, images, *(_ratio(r["seconds_an_update"], method) for r in results)])
     circumstances = "; ".join(
         f"{r['processor']}{'' if 'NVIDIA' in r['processor'] else ', ' + str(r['threads']) + ' threads'}, "
-        f"{r['date']}, commit {r['commit'][:10]}, where {len(r['all']['map-dlm'])} rounds of mAP-DLM took "
-        f"{1000 * min(r['all']['map-dlm']):.2f} to {1000 * max(r['all']['map-dlm']):.2f} ms an update"
+        f"{r['date']}, commit {r['commit'][:10]} ({len(r['all']['map-dlm'])} rounds of mAP-DLM: "
+        f"{1000 * min(r['all']['map-dlm']):.2f} to {1000 * max(r['all']['map-dlm']):.2f} ms per update)"
         for r in results
     )
     head = ["", "images", *(r["processor"] for r in results)]
     return (
-        "`python -m benchmarks.systems`: glyphs, 28x28, each system with the batch that it takes by default, in turns; "
-        f"medians. Measured on {circumstances}.\n\n{table(head, rows)}"
+        "Time per update relative to mAP-DLM (`python -m benchmarks.systems`): glyphs of 28x28, each system with its "
+        f"default batch; medians of interleaved rounds. Measured on {circumstances}.\n\n{table(head, rows)}"
     )
 
 
@@ -88,7 +88,7 @@ def cost_of_adaptation() -> str:
                 where = f"{name}, {r['processor']}"
                 rows.append([where, f"{derived:.1f} ms", f"{written:.1f} ms", f"**{derived / written:.2f}x**"])
     note = f"`python -m benchmarks.adaptation`, measured on {'; '.join(circumstances)}."
-    return f"{note}\n\n{table(['batches of', 'as torch derives them', 'written out', 'ratio'], rows)}"
+    return f"{note}\n\n{table(['preset, machine', 'derivatives by torch', 'written out', 'ratio'], rows)}"
 
 
 def options_of_systems() -> str:
@@ -103,6 +103,6 @@ def options_of_systems() -> str:
         for name in TITLES
     ]
     return "\n".join(
-        ["| `--method` | its settings, and their defaults | `--preset` |", "|---|---|---|"]
+        ["| `--method` | settings and their defaults | `--preset` |", "|---|---|---|"]
         + [f"| {' | '.join(row)} |" for row in rows]
     )

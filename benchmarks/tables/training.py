@@ -35,10 +35,10 @@ def training() -> str:
     return "\n\n".join(
         [
             f"Measured on {circumstances}.",
-            "**The loop**, updates a second of Conv4 with mAP-DLM on 128 images of 28x28, validation aside",
-            table(["", "bare step", "`train`", "share: median of five rounds", "each round"], loops),
-            "**The evaluator**, six tasks with 1,000 episodes each",
-            table(["", "embedding once", "all episodes", "embedding every episode anew", "ratio"], evaluations),
+            "**The loop**: updates per second of Conv4 with mAP-DLM on 128 images of 28x28, without validation",
+            table(["", "bare step", "`train`", "share: median of five rounds", "each round, in %"], loops),
+            "**The evaluator**: six tasks with 1,000 episodes each",
+            table(["", "embedding all images once", "all episodes", "embedding each episode again", "ratio"], evaluations),
         ]
     )
 
@@ -47,11 +47,11 @@ def images_on() -> str:
     """Training images on the GPU and on the CPU."""
     r = json.loads((FOLDER / "images_on.json").read_text())
     rates = {place: f"{statistics.median(values):.0f}" for place, values in r["updates_a_second"].items()}
-    same = "the same to the last bit" if r["same_weights"] else "others"
+    same = "identical, bit by bit" if r["same_weights"] else "different"
     where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     return (
-        f"Conv4 on mini-ImageNet, {r['updates']:,} updates: {rates['cuda']} updates a second with all images on the GPU, "
-        f"{rates['cpu']} with images on the CPU: **{100 * r['ratio']:.0f} %**. The weights are {same} ({where})."
+        f"Conv4 on mini-ImageNet, {r['updates']:,} updates: {rates['cuda']} updates per second with all images on the GPU, "
+        f"{rates['cpu']} with images on the CPU: **{100 * r['ratio']:.0f} %**. The learned weights are {same} ({where})."
     )
 
 
@@ -64,7 +64,7 @@ def compiled() -> str:
     ]
     where = f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
     note = f"ResNet-12, 128 images of 84x84, bfloat16, {r['updates']} updates on {where}."
-    return f"{table(['', 'updates a second', 'of plain'], rows)}\n\n{note}"
+    return f"{table(['', 'updates per second', 'ratio to plain'], rows)}\n\n{note}"
 
 
 def heap() -> str:
@@ -78,14 +78,14 @@ def heap() -> str:
             f"{measured['faults_an_update']:,.0f}",
             f"{measured['peak_bytes'] / 2**20:.0f} MiB",
         ]
-        for name, measured in (("given back at once", plain), ("kept", kept))
+        for name, measured in (("given back to the system at once", plain), ("kept", kept))
     ]
     where = f"{results['processor']}, {results['threads']} threads, torch {results['torch']}, {results['date']}"
     return "\n\n".join(
         [
-            f"`python -m benchmarks.heap`, measured on {where}, commit {results['commit'][:10]}: "
-            f"**{plain['seconds_an_update'] / kept['seconds_an_update']:.2f}x**.",
-            table(["what an update frees is", "an update", "pages from the system", "most memory at once"], rows),
+            f"`python -m benchmarks.heap`, measured on {where}, commit {results['commit'][:10]}. "
+            f"Keeping the memory is **{plain['seconds_an_update'] / kept['seconds_an_update']:.2f}x** as fast.",
+            table(["freed memory is", "time per update", "page faults per update", "peak memory"], rows),
         ]
     )
 
@@ -106,7 +106,7 @@ def quickstart() -> str:
     ]
     seconds = sum(r["training_seconds"].values())
     where = f"{r['processor']}, {r['threads']} threads"
-    note = f"{r['episodes']:,} episodes a task; {seconds:.0f} s of training together on {where}, {r['date']}."
+    note = f"{r['episodes']:,} episodes per task; both trainings together took {seconds:.0f} s on {where}, {r['date']}."
     return f"{table(['accuracy, or mAP of retrieval, %', *r['columns']], rows)}\n\n{note}"
 
 
@@ -129,10 +129,10 @@ def speed() -> str:
     return "\n\n".join(
         [
             f"Measured on {r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}.",
-            "**Whole runs** in a single process, from opening the prepared data to the last file: "
+            "**Whole runs** in one process, from opening the prepared data to writing the last file: "
             + "; ".join(whole)
             + ".",
-            f"**Updates a second** in the same loop, batches of 128; medians of {rounds} rounds in turns",
+            f"**Updates per second** in the same loop, batches of 128; medians of {rounds} interleaved rounds",
             table(["", *methods], rows),
         ]
     )

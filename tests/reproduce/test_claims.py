@@ -61,9 +61,9 @@ def test_differences_have_errors_over_seeds(tmp_path):
         write(tmp_path, f"mini-imagenet/paper/siamese/{seed}", theirs[seed])
     table = differences(tmp_path, "mini-imagenet", [("map-dlm", "siamese"), ("map-dlm", "map-ssvm")])
     error = 200 * ((stdev(ours) ** 2 + stdev(theirs) ** 2) / 3) ** 0.5
-    assert cells(table, "mAP-DLM less siamese, here")[0] == f"+11.00 ± {error:.2f}"
-    assert cells(table, "mAP-DLM less siamese, as published") == ["+1.9", "–", "+1.7", "+1.0"]
-    assert "mAP-DLM less mAP-SSVM, here" not in table  # of which there is no run
+    assert cells(table, "mAP-DLM minus siamese, here")[0] == f"+11.00 ± {error:.2f}"
+    assert cells(table, "mAP-DLM minus siamese, as published") == ["+1.9", "–", "+1.7", "+1.0"]
+    assert "mAP-DLM minus mAP-SSVM, here" not in table  # of which there is no run
 
 
 def test_ahead_of_others(tmp_path):

@@ -105,10 +105,10 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
     assert "| MAML, as published | 98.7 | 95.8 | 99.9 | 98.9 | – | – |" in table
     assert "| MAML, here | 90.0 | 80.0 | 95.0 | – | – | – |" in table
     told = (
-        "15,000 of 60,000 (maml); 6,000 of 60,000 (maml-20-way, at a rate that falls to 0); 15,000 of 60,000 (maml-5-shot)."
+        "15,000 of 60,000 (maml); 6,000 of 60,000 (maml-20-way, learning rate falls to 0); 15,000 of 60,000 (maml-5-shot)."
     )
-    assert f"Updates of MAML, and its authors' where known: {told}" in table
-    assert "from what is published: MAML by -8.7 (1-shot 5-way), MAML by -15.8 (1-shot 20-way), MAML by -4.9 (5-s" in table
-    assert "Still to be run: map-dlm, map-ssvm, siamese, nearest," in table
+    assert f"Updates of MAML, of its authors' where known: {told}" in table
+    assert "from the published figure: MAML -8.7 (1-shot 5-way), MAML -15.8 (1-shot 20-way), MAML -4.9 (5-shot" in table
+    assert "Not run yet: map-dlm, map-ssvm, siamese, nearest," in table
     assert ", prototypical-5-shot, maml-20-way-5-shot, meta-lstm," in table
     assert "NCA" not in table

@@ -51,7 +51,7 @@ def test_means_over_seeds_beside_the_published_figures(results):
     assert "| mAP-DLM, as published | 50.28 | 63.70 | **52.96** | 23.68 |" in lines
     assert "| mAP-DLM, here, the paper's recipe | **51.00** | 51.00 | 51.00 | **51.00** |" in lines
     assert "| Smooth-AP, here, the paper's recipe | 40.00 | 40.00 | 40.00 | 40.00 |" in lines
-    assert lines[-1] == "Means in %: 3 seeds a row, 600 episodes a task, batch norm by batch statistics."
+    assert lines[-1] == "Means in %: 3 seeds per row, 600 episodes per task, batch norm with batch statistics."
     assert "| mAP-DLM, the paper's recipe | 51.00 ± 2.48 (1.00) |" in spread_table(results, "mini-imagenet", "batch")
 
 

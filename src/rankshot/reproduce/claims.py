@@ -51,7 +51,7 @@ def differences(results: Path, name: str, pairs: Sequence[tuple[str, str]]) -> s
     norm, tasks = norm_of(results, name) or "batch", COLUMNS[name]
     body = []
     for one, other in pairs:
-        label = f"{NAMES[one]} less {NAMES[other]}"
+        label = f"{NAMES[one]} minus {NAMES[other]}"
         if {one, other} <= PUBLISHED[name].keys():
             body.append([f"{label}, as published", *less(PUBLISHED[name][one], PUBLISHED[name][other])])
         runs = [records(results, f"{name}/paper/{method}/*") for method in (one, other)]
@@ -77,7 +77,7 @@ def ahead_of_others(results: Path, name: str) -> str:
         cells = [text for pair in zip(published, here, strict=True) for text in pair]
         body.append([TITLES[system], *cells[: 2 * len(tasks)]])
     head = [f"{task}, {where}" for task in tasks for where in ("published", "here")]
-    return markdown([f"{NAMES[name]}: mAP-DLM less …", *head], body)
+    return markdown([f"{NAMES[name]}: mAP-DLM minus …", *head], body)
 
 
 def less(ones: Sequence[float | None], others: Sequence[float | None]) -> list[str]:
@@ -87,10 +87,10 @@ def less(ones: Sequence[float | None], others: Sequence[float | None]) -> list[s
 
 
 def turned(results: Path) -> str:
-    """The network of Omniglot that comes along, with turned test characters as classes of their own and without."""
+    """`conv4-omniglot`, with rotated test characters as classes of their own and without."""
     files = {
-        "turned characters count as classes": FOLDER / "conv4-omniglot" / EVALUATION,
-        "upright characters alone": results / "shipped" / "conv4-omniglot-upright.json",
+        "rotated characters count as classes": FOLDER / "conv4-omniglot" / EVALUATION,
+        "upright characters only": results / "shipped" / "conv4-omniglot-upright.json",
     }
     body, told = [], []
     for label, file in files.items():
@@ -98,4 +98,4 @@ def turned(results: Path) -> str:
         tasks = (found["tasks"][task] for task in COLUMNS["omniglot"])
         body.append([label, *(f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}" for cell in tasks)])
         told.append(found["episodes"])
-    return f"{markdown(['`conv4-omniglot`', *COLUMNS['omniglot']], body)}\n\n{min(told):,} episodes a task."
+    return f"{markdown(['`conv4-omniglot`', *COLUMNS['omniglot']], body)}\n\n{min(told):,} episodes per task."

@@ -28,17 +28,17 @@ THEIRS: dict[str, Any] = {"network": "conv4-tensorflow", **LAST}
 # What is changed, in words -> settings; of mAP-SSVM with alpha 1, if the method is not named.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "as-it-is": ("nothing", {}),
-    "last-weights": ("the last weights are kept, not the best", LAST),
+    "last-weights": ("the last weights instead of the best", LAST),
     "no-norm-scale": ("batch norm learns no scale", {**OURS, "norm_scale": False}),
     "norm-epsilon": ("epsilon of batch norm 0.001", {**OURS, "norm_epsilon": 1e-3}),
-    "xavier": ("weights start as Xavier's", {**OURS, "first_weights": "xavier"}),
+    "xavier": ("Xavier initialisation", {**OURS, "first_weights": "xavier"}),
     "pixels-255": ("pixels from 0 to 255", {**OURS, "largest_pixel": 255.0}),
     "float32": ("computed in float32", {"precision": "float32"}),
-    "padded": ("lists padded by the first image", PADDED),
-    "all": ("all of these but float32", {**THEIRS, **PADDED}),
-    "all-but-padding": ("all of these but float32 and the padding", THEIRS),
+    "padded": ("lists padded with the first image", PADDED),
+    "all": ("all of these except float32", {**THEIRS, **PADDED}),
+    "all-but-padding": ("all of these except float32 and padding", THEIRS),
     "dlm-as-it-is": ("mAP-DLM, alpha 10: nothing", {"method": "map-dlm"}),
-    "dlm-all": ("mAP-DLM, alpha 10: all but float32", {**THEIRS, **PADDED, "framework": "dlm", "alpha": 10.0}),
+    "dlm-all": ("mAP-DLM, alpha 10: all except float32", {**THEIRS, **PADDED, "framework": "dlm", "alpha": 10.0}),
 }
 SEEDS = {"as-it-is": (0, 1), "all": (0, 1), "dlm-all": (0, 1)}
 

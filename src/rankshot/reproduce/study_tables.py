@@ -110,28 +110,28 @@ def _table(first: str, rows: Sequence[Sequence[str]]) -> str | None:
 SECTIONS: tuple[tuple[str, str, Callable[[Path], str | None]], ...] = (
     (
         "The paper's recipe with the authors' settings",
-        "mAP-SSVM with alpha 1, where nothing else is said: means in % over seeds, batch norm by running averages and by "
-        "the statistics of each episode; in brackets, the difference to the runs where nothing is changed.",
+        "mAP-SSVM with alpha 1, unless the row says otherwise. Means in % over seeds, batch norm with running statistics "
+        "and with those of each episode. In brackets: the difference to the runs in which nothing is changed.",
         gap_table,
     ),
     (
         "Objectives and metrics",
-        "mAP-DLM of every metric: the rankings of 20-way retrieval among the test classes, judged by every metric, in %.",
+        "mAP-DLM trained for each metric; the rankings of 20-way retrieval on test classes, judged by every metric, in %.",
         objectives_table,
     ),
     (
         "Signs of the update",
-        "mAP-DLM: means in % over seeds; in brackets, the difference to the positive update.",
+        "mAP-DLM: means in % over seeds. In brackets: the difference to the positive update.",
         signs_table,
     ),
     (
         "Classes of a batch",
-        "mAP-DLM: in brackets, the difference to the paper's batch.",
+        "mAP-DLM, in %. In brackets: the difference to the batch of the paper.",
         batches_table,
     ),
     (
         "The last trials",
-        "Means in % over three seeds, batch norm by running averages, with mirror images.",
+        "Means in % over three seeds, batch norm with running statistics, with mirror images.",
         longer_table,
     ),
 )

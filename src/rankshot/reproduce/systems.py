@@ -105,7 +105,7 @@ def updates_told(results: Path, name: str, method: str) -> str:
         asked = presets_of(method)[preset].get("updates")
         for config in (record["config"] for record in runs_of(results, name, label)):
             of = f" of {asked:,}" if asked else ""
-            falls = ", at a rate that falls to 0" if config["schedule"] == "cosine" else ""
+            falls = ", learning rate falls to 0" if config["schedule"] == "cosine" else ""
             lengths.append(f"{config['updates']:,}{of} ({label}{falls})")
     return "; ".join(lengths)
 
@@ -114,7 +114,7 @@ def far_from_published(name: str, method: str, here: Sequence[float | None]) -> 
     """The figures that need a reason."""
     published = PUBLISHED[name].get(method, (None,) * len(here))
     return [
-        f"{TITLES[method]} by {measured - expected:+.1f} ({column})"
+        f"{TITLES[method]} {measured - expected:+.1f} ({column})"
         for column, expected, measured in zip(COLUMNS[name], published, here, strict=True)
         if expected is not None and measured is not None and abs(measured - expected) > FAR
     ]
@@ -132,11 +132,11 @@ def systems_table(results: Path, name: str, norm: str) -> str | None:
             if cells is not None:
                 figures = ("–" if figure is None else f"{figure:.{DIGITS[name]}f}" for figure in cells)
                 body.append([f"{TITLES[method]}, {label}", *figures])
-    notes = [f"Means in %, batch norm by {norm} statistics."]
+    notes = [f"Means in %, batch norm with {norm} statistics."]
     for method in (candidate for candidate in FEWER if candidate in measured):
-        notes.append(f"Updates of {TITLES[method]}, and its authors' where known: {updates_told(results, name, method)}.")
+        notes.append(f"Updates of {TITLES[method]}, of its authors' where known: {updates_told(results, name, method)}.")
     if far := [text for method, here in measured.items() for text in far_from_published(name, method, here)]:
-        notes.append(f"More than {FAR:.0f} points from what is published: {', '.join(far)}.")
+        notes.append(f"More than {FAR:.0f} points from the published figure: {', '.join(far)}.")
     if missing := [label for method in TITLES for label in labels(name, method) if not runs_of(results, name, label)]:
-        notes.append(f"Still to be run: {', '.join(missing)}.")
+        notes.append(f"Not run yet: {', '.join(missing)}.")
     return "\n\n".join([markdown(["", *COLUMNS[name]], body), " ".join(notes)])

@@ -110,8 +110,8 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
     body = [
         [label, *(_cell(figure, digits, top) for figure, top in zip(cells, best, strict=True))] for label, cells in rows
     ]
-    protocol = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} a row, {_numbers(episodes)} episodes a task, "
-    return f"{markdown([NAMES[name], *tasks], body)}\n\nMeans in %: {protocol}batch norm by {norm} statistics."
+    protocol = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} per row, {_numbers(episodes)} episodes per task, "
+    return f"{markdown([NAMES[name], *tasks], body)}\n\nMeans in %: {protocol}batch norm with {norm} statistics."
 
 
 def asked_by(norm: str, questions: dict[str, Any]) -> int:
@@ -198,7 +198,7 @@ def again_table(results: Path, name: str) -> str | None:
                 spread = stdev(100 * record["test"][norm][task]["mean"] for record in then) if len(then) > 1 else math.nan
                 figures = (f"{one:.2f}", f"{other:.2f}", f"{other - one:+.2f}", f"{2 * spread:.2f}")
                 body.append([f"{NAMES[method]}, {norm} statistics, {task}", *figures])
-    return markdown([NAMES[name], "then", "now", "apart", "two seed deviations"], body) if body else None
+    return markdown([NAMES[name], "then", "now", "difference", "two deviations over seeds"], body) if body else None
 
 
 def trials_table(results: Path, name: str) -> str:
@@ -230,7 +230,7 @@ def trials_table(results: Path, name: str) -> str:
     ]
     interval = 100 * mean(last[tasks[-1]]["interval"] for *_, last, _ in lines)
     table = markdown(["settings", "updates", "episodes", *tasks], rows)
-    return f"{table}\n\nThe interval of the last column is about ± {interval:.2f}."
+    return f"{table}\n\nThe 95 % interval of the last column is about ± {interval:.2f}."
 
 
 def _shown(value: object) -> str:
@@ -245,16 +245,16 @@ def all_tables(results: Path) -> str:
             continue
         parts.append(f"## {NAMES[name]}")
         if norm := norm_of(results, name):
-            parts.append(f"On the validation classes batch norm by **{norm}** statistics does better.")
+            parts.append(f"On the validation classes, batch norm with **{norm}** statistics does better.")
         for norm in NORMS:
-            parts += [f"### Batch norm by {norm} statistics", str(main_table(results, name, norm))]
-            parts += ["With intervals of 95 %, over training seeds and episodes; in brackets, the deviation over seeds:"]
+            parts += [f"### Batch norm with {norm} statistics", str(main_table(results, name, norm))]
+            parts += ["With 95 % intervals over seeds and episodes; in brackets, the standard deviation over seeds:"]
             parts += [str(spread_table(results, name, norm))]
         if name == "mini-imagenet" and (table := advantage_table(results)):
             parts += [
                 "### Batch sizes",
-                "The paper's recipe with fewer images of the same 8 classes in a batch, after 20,000 updates: mAP in % in "
-                "16-way retrieval on the validation classes. One seed each; intervals of 95 % over episodes.",
+                "The paper's recipe with fewer images in a batch, always of 8 classes, after 20,000 updates: mAP in % in "
+                "16-way retrieval on the validation classes. One seed each; 95 % intervals over episodes.",
                 table,
             ]
     if table := alpha_table(results, norm_of(results, "mini-imagenet") or "batch"):
@@ -262,8 +262,8 @@ def all_tables(results: Path) -> str:
     for name in BENCHMARKS:
         if table := again_table(results, name):
             parts += [
-                "## A row run once more",
-                "The paper's recipe from the same settings and seeds, by later code and on other episodes.",
+                "## A row run again",
+                "The paper's recipe with the same settings and seeds, run with later code and measured on other episodes.",
                 table,
             ]
     return "\n\n".join(parts) + "\n"

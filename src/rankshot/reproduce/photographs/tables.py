@@ -34,9 +34,9 @@ RANKED = {"": "", "nothing": "", "upright": "classes", "classes": "classes", "tu
 RULE_NAMES = {"prototype": "class mean", "logistic": "logistic"}
 PARTS = {
     "network": "the whole network",
-    "batch-statistics": "the same, normalised by each batch",
-    "head": "a linear head, the network frozen",
-    "whitened": "a whitened head, the network frozen",
+    "batch-statistics": "the whole network, batch statistics",
+    "head": "a linear head alone",
+    "whitened": "a whitened head alone",
 }
 
 
@@ -62,12 +62,12 @@ def deep_in_short(results: Path) -> str:
     """What ranking adds to ResNet-12 on the test classes, beside what others have published."""
     folder, tasks = results / HEADS, ("1-shot 5-way", "5-shot 5-way", "retrieval 20-way")
     found = {
-        "classes, turns and self-distillation, no ranking": folder / "on-distil-0" / "test" / "none.json",
-        "that network, less the mean of its embeddings": folder / "on-distil-0" / "test" / "centred.json",
-        f"`{MODEL}`: that network, with a head by mAP-DLM": model_record(results),
+        "classes, rotations and self-distillation, no ranking": folder / "on-distil-0" / "test" / "none.json",
+        "that network, mean of the embeddings subtracted": folder / "on-distil-0" / "test" / "centred.json",
+        f"`{MODEL}`: that network, with a head trained by mAP-DLM": model_record(results),
     }
     (both,) = (folder / "on-distil-images-0" / "test").glob("scale-map-dlm-rate*.json")
-    found["mAP-DLM in both: on views of an image, and its head"] = both
+    found["mAP-DLM twice: on views of an image, and for the head"] = both
     rows = []
     for name, path in found.items():
         figures = [read_json(path)["results"]["prototype"][task] for task in tasks]
@@ -89,7 +89,7 @@ def heads(results: Path) -> str:
             cells = [f"{100 * value['mean']:.2f} ± {100 * value['interval']:.2f}" for value in shown]
             rows.append([f"`{network.name}`", trial["head"], how, *cells])
     tasks = [f"{shot}-shot, {rule}" for shot in (1, 5) for rule in ("class mean", "logistic")]
-    return table(["", "head", "learned by", *tasks, "retrieval"], rows)
+    return table(["", "head", "trained with", *tasks, "retrieval"], rows)
 
 
 def page(results: Path) -> str:
@@ -119,7 +119,7 @@ def birds(results: Path) -> str:
         settings = trial["settings"] | ({"miner": trial["miner"]} if "miner" in trial else {})
         how = ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
         figures = [_spread([each["results"][name] for each in records_of_it]) for name in ("recall_at_1", "map_at_r")]
-        of_norm = {"batch": "each batch", "frozen": "as they come"}[trial["statistics"]]
+        of_norm = {"batch": "of each batch", "frozen": "frozen"}[trial["statistics"]]
         rows.append(
             [LOSSES.get(trial["loss"], trial["loss"]), how, of_norm, f"{trial['rate']:g}", str(trial["updates"]), *figures]
         )
@@ -138,14 +138,14 @@ def of_fine_tuning(results: Path, task: str) -> str:
     untaught = read_json(results / FINE_TUNED / task / "untaught.json")["results"]
     metrics = {"recall_at_1": "Recall@1", "map_at_r": "MAP@R", "map": "mAP"}
     columns = [*metrics.values(), *(f"{few}, {RULE_NAMES[rule]}" for rule, few in _few_shot(untaught))]
-    rows = [["as it comes", "", *(f"{value:.1f}" for value in _figures(untaught, metrics))]]
+    rows = [["not fine-tuned", "–", *(f"{value:.1f}" for value in _figures(untaught, metrics))]]
     for part, learned in PARTS.items():
         found = {method: records(results, task, part, "test", method) for method in METHODS}
         measured = {method: [record["results"] for record in some] for method, some in found.items() if some}
         for method, some in sorted(measured.items(), key=lambda item: mean(each["map_at_r"] for each in item[1])):
             by_metric = zip(*(_figures(each, metrics) for each in some), strict=True)
             rows.append([f"`{method}`", learned, *(_spread(list(values)) for values in by_metric)])
-    return table(["", "what learned", *columns], rows)
+    return table(["", "what is trained", *columns], rows)
 
 
 def fine_tuning_in_short(results: Path) -> str:
@@ -158,13 +158,13 @@ def fine_tuning_in_short(results: Path) -> str:
         return [_spread([each[name] for each in found]) for name in ("recall_at_1", "map_at_r")]
 
     untaught = {task: read_json(results / FINE_TUNED / task / "untaught.json")["results"] for task in TASKS}
-    rows = [["as it comes", *figures([untaught["grocery"]], "grocery"), *figures([untaught["cub"]], "cub")]]
+    rows = [["not fine-tuned", *figures([untaught["grocery"]], "grocery"), *figures([untaught["cub"]], "cub")]]
     for method, name in SHOWN.items():
         cells = []
         for task in ("grocery", "cub"):
             found = [record["results"] for record in records(results, task, "network", "test", method)]
             cells += figures(found, task)
-        rows.append([f"fine-tuned by {name}", *cells])
+        rows.append([f"fine-tuned with {name}", *cells])
     return table(["EfficientNet-Lite0", "products: 20-way 5-shot", "birds: Recall@1", "MAP@R"], rows)
 
 
