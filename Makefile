@@ -7,7 +7,7 @@ RUNS := runs/quickstart
 UPDATES := 400
 EPISODES := 1000
 
-.PHONY: setup quickstart test test-all lint types pytest docs bench tables fuzz crash stress clean
+.PHONY: setup quickstart test test-all lint types pytest docs notebooks bench tables fuzz crash stress versions release clean
 
 setup: $(STAMP)
 
@@ -55,7 +55,12 @@ bench: setup quickstart
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-# Campaigns, at length: hostile inputs, crashes and full disks, many threads and processes. See docs/campaigns.md.
+# Runs the notebooks and keeps what they print and draw.
+notebooks: setup
+	$(BIN)/python -m benchmarks.notebooks
+
+# Campaigns, at length: hostile inputs, crashes and full disks, many threads and processes, other versions of Python and of
+# the packages. See docs/campaigns.md.
 fuzz: setup
 	$(BIN)/python -m campaigns.fuzz
 
@@ -64,6 +69,16 @@ crash: setup
 
 stress: setup
 	$(BIN)/python -m campaigns.stress
+
+versions: setup
+	$(BIN)/python -m campaigns.versions
+
+# The files of a release, into dist/, checked. Nothing is uploaded.
+release: setup
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
 
 # Puts what was measured last into the documentation.
 tables: setup

@@ -21,17 +21,28 @@ ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)\s#])")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 REFERENCE = re.compile(r"<!-- every name of ([\w.]+) -->")
-PAGES = ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "results/README.md", "results/tables.md")  # beside docs/*.md
+PAGES = (
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "NOTICE.md",
+    "results/README.md",
+    "results/tables.md",
+)  # beside docs/*.md
 
 
 def place_of(page: File) -> Path:
-    """Where the source of a page lies."""
-    return Path(str(page.abs_src_path)).resolve()
+    """Where the source of a page lies. A page without a file of its own is a notebook (notebook_pages.py)."""
+    if page.abs_src_path is None:
+        return ROOT / Path(page.src_uri).with_suffix(".ipynb")
+    return Path(page.abs_src_path).resolve()
 
 
 def place_in_site(path: Path) -> PurePosixPath:
     """Of a file of the repository: what is in docs/ is at the top, everything else lies as it does there."""
     inside = path.relative_to(ROOT)
+    if path.suffix == ".ipynb":
+        inside = inside.with_suffix(".md")
     return PurePosixPath(*(inside.parts[1:] if inside.parts[0] == "docs" else inside.parts))
 
 
@@ -51,6 +62,7 @@ def on_files(files: Files, config: Any) -> Files:
     for page in sources:
         found = (linked(link, page) for link in LINK.findall(page.read_text()))
         wanted |= {target for target in found if target and not target.is_relative_to(ROOT / "docs")}
+    wanted = {path for path in wanted if path.suffix != ".ipynb"}
     for path in sorted(wanted):
         files.append(File.generated(config, str(place_in_site(path)), abs_src_path=str(path)))
     return files

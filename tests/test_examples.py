@@ -60,6 +60,16 @@ def test_in_the_loops_of_other_libraries_it_learns_to_retrieve_what_it_never_saw
 
 
 @pytest.mark.slow
+def test_in_pipelines_of_scikit_learn_a_map_helps(tmp_path, drawn):
+    path = ROOT / "examples" / "scikit_learn_pipeline.py"
+    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    new, new_mapped, known, known_mapped = (float(each) for each in re.findall(r"0\.\d+", done.stdout))
+    assert new_mapped > new + 0.1
+    assert known_mapped > known + 0.05
+
+
+@pytest.mark.slow
 def test_quickstart_in_short(tmp_path):
     """`make quickstart` with a few updates: the commands, the table, the report; and once more, to no harm."""
     command = ["make", "--no-print-directory", "quickstart", f"RUNS={tmp_path}", "UPDATES=30", "EPISODES=50"]

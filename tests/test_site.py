@@ -1,6 +1,7 @@
 """The site that `make docs` builds: without a warning, without dead links, and with nothing from elsewhere."""
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -14,11 +15,23 @@ import pytest
 from browser import complaints, every, fits, found, prefer, screen, start, until
 
 import rankshot
+from benchmarks.notebooks import NOTEBOOKS
 
 ROOT = Path(__file__).parents[1]
 NEEDED = ("mkdocs", "material", "mkdocstrings_handlers", "latex2mathml")
 PARTS = ("ranking", "losses", "models", "data", "fewshot", "methods", "training", "gallery", "adaptation", "report")
-MAIN = ("index", "start", "teach", "train", "mathematics", "faq", "glossary", "paper", "api/losses")
+MAIN = (
+    "index",
+    "start",
+    "teach",
+    "train",
+    "mathematics",
+    "faq",
+    "glossary",
+    "paper",
+    "api/losses",
+    "notebooks/first_steps",
+)
 
 
 @pytest.fixture(scope="session")
@@ -82,6 +95,17 @@ def test_formulas_are_mathml(site):
     assert text.count("<math") > 40
     assert "arithmatex" not in text
     assert "\\frac" not in text
+
+
+@pytest.mark.slow
+def test_notebooks_show_what_their_code_prints_and_draws(site):
+    for path in NOTEBOOKS:
+        page = (site / "notebooks" / f"{path.stem}.html").read_text()
+        cells = json.loads(path.read_text())["cells"]
+        pictures = [data for cell in cells for data in cell.get("outputs", ()) if "image/png" in data.get("data", ())]
+        assert page.count("<img src=") >= len(pictures)
+        assert page.count('<pre class="output">') >= 3
+        assert (site / "notebooks" / path.name).read_bytes() == path.read_bytes()  # to download
 
 
 @pytest.mark.slow

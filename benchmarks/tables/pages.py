@@ -28,6 +28,7 @@ from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_pap
 from .serving import serving
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper, paper_in_short
 from .training import compiled, heap, images_on, quickstart, speed, training
+from .versions import versions
 
 SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
 
@@ -88,6 +89,7 @@ SECTIONS = {
     "heap": heap,
     "quickstart": quickstart,
     "milvus": milvus,
+    "versions": versions,
     "embedding_on_paper": embedding_on_paper,
     "memory_on_paper": memory_on_paper,
     "searching_on_paper": searching_on_paper,
@@ -96,7 +98,18 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("adapting", "benchmarks", "experiments", "networks", "measured", "paper", "scale", "start", "systems")
+        for name in (
+            "adapting",
+            "benchmarks",
+            "campaigns",
+            "experiments",
+            "networks",
+            "measured",
+            "paper",
+            "scale",
+            "start",
+            "systems",
+        )
     ),
 ]
 

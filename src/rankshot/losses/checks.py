@@ -100,16 +100,23 @@ def check_finite(embeddings: Tensor, references: References | None) -> None:
     """Complain about what is not finite, on a CPU. To look would make another device wait: there it shows in the loss."""
     if embeddings.device.type != "cpu" or torch.compiler.is_compiling():
         return
+    others = None if references is None else references.embeddings
     try:
-        complain_of_not_finite(embeddings, None if references is None else references.embeddings)
+        if not (all_finite(embeddings) if others is None else all_finite(embeddings) & all_finite(others)).tolist():
+            complain_of_not_finite(embeddings, others)
     except RuntimeError:  # within `torch.func.vmap` no value can be looked at
         return
+
+
+def all_finite(embeddings: Tensor) -> Tensor:
+    """A bool, where the embeddings are."""
+    return computable(embeddings).isfinite().all()
 
 
 def complain_of_not_finite(*embeddings: Tensor | None) -> None:
     """An error that names the first place of what is not finite in embeddings or references, if there is any."""
     for name, tensor in zip(("embeddings", "ref_emb"), embeddings, strict=True):
-        if tensor is not None and not bool(computable(tensor).isfinite().all()):
+        if tensor is not None and not bool(all_finite(tensor)):
             row, column = (int(index) for index in (~computable(tensor).isfinite()).nonzero()[0])
             raise NotFinite(f"{name} must be finite, got {tensor[row, column].item()} in row {row}, column {column}")
 

@@ -16,10 +16,10 @@ from rankshot.ranking.metrics import Metric
 from rankshot.ranking.objectives import check_framework, of_each_sign, settings
 from rankshot.ranking.pool import side_counts
 from rankshot.ranking.sorted_rows import Ranking, fits
-from rankshot.vectors import computable, unit_vectors
+from rankshot.vectors import unit_vectors
 
 from .batch_loss import BatchLoss
-from .checks import References, complain_of_not_finite
+from .checks import References, all_finite, complain_of_not_finite
 from .chunked import Plan, rank
 from .registry import PRESETS, RECIPE, register
 from .replaying import MOST_IMAGES, Recording, Recordings, Replayed, refuse_second_derivative
@@ -235,11 +235,11 @@ class RankingLoss(BatchLoss):
     def _recorded(self, embeddings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         """For `replaying`: the loss, and what `_look` would see."""
         loss, rankable = self._rank(embeddings, labels, None, "mean")
-        return loss, torch.stack([rankable.any(), computable(embeddings).isfinite().all()])
+        return loss, torch.stack([rankable.any(), all_finite(embeddings)])
 
     def _replayed(self, recording: Recording, embeddings: Tensor, labels: Tensor) -> Tensor:
-        value, gradient, (some_rankable, all_finite) = recording.replay(embeddings, labels)
-        self._check(len(labels), some_rankable, all_finite, embeddings, None)
+        value, gradient, (some_rankable, is_finite) = recording.replay(embeddings, labels)
+        self._check(len(labels), some_rankable, is_finite, embeddings, None)
         loss: Tensor = Replayed.apply(embeddings, value, gradient)  # type: ignore[no-untyped-call]
         return loss
 
@@ -282,13 +282,13 @@ class RankingLoss(BatchLoss):
 
     def _look(self, counts: Tensor, rankable: Tensor, *embeddings: Tensor | None) -> int:
         """The most relevant items of any query, and a complaint about what is wrong: all in one wait for the device."""
-        finite = torch.stack([computable(tensor).isfinite().all() for tensor in embeddings if tensor is not None])
-        most, some_rankable, all_finite = torch.stack([counts.max(), rankable.any(), finite.all()]).tolist()
-        self._check(len(counts), some_rankable, all_finite, *embeddings)
+        finite = torch.stack([all_finite(tensor) for tensor in embeddings if tensor is not None])
+        most, some_rankable, is_finite = torch.stack([counts.max(), rankable.any(), finite.all()]).tolist()
+        self._check(len(counts), some_rankable, is_finite, *embeddings)
         return int(most)
 
-    def _check(self, images: int, some_rankable: bool, all_finite: bool, *embeddings: Tensor | None) -> None:
-        if not all_finite:
+    def _check(self, images: int, some_rankable: bool, is_finite: bool, *embeddings: Tensor | None) -> None:
+        if not is_finite:
             complain_of_not_finite(*embeddings)
         if not some_rankable and not self._warned:
             self._warned = True

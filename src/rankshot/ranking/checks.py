@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rankshot.limits import real
 from rankshot.vectors import NotFinite, computable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LARGEST_SETTING = 1e12  # of alpha, epsilon and 1 / epsilon: products with scores and counts stay finite in float32
 
@@ -74,6 +75,8 @@ def check_tensor(name: str, value: object) -> None:
 
 def tensor_of(name: str, values: Tensor | NDArray[Any]) -> Tensor:
     """A tensor as it is; a NumPy array as a copy, since torch takes none that cannot be written to."""
+    import numpy as np  # here, since rankings and losses need torch alone
+
     if isinstance(values, np.ndarray):
         return torch.from_numpy(np.array(values))
     if not isinstance(values, Tensor):
