@@ -63,6 +63,8 @@ MODES = {
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("mode", MODES)
 def test_modes(mode, channels):
+    if mode == "YCbCr" and int(Image.__version__.partition(".")[0]) < 13:
+        pytest.skip("Pillow before 13 cannot read back the TIFF files of this mode that it writes")
     image = Image.fromarray(pixels(3))
     kind = "jpeg" if mode == "CMYK" else "png" if mode in ("L", "1", "P", "RGBA", "LA", "I;16") else "tiff"
     changed = MODES[mode](image)

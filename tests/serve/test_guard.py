@@ -117,9 +117,15 @@ def test_bodies_that_are_too_large(serve):
             for _ in range(30):
                 yield bytes(1000)
 
+        def slowly():
+            for part in chunks():
+                yield part
+                time.sleep(0.01)  # still sending when the server has had enough
+
         headers = {"content-type": "multipart/form-data; boundary=x"}
-        unsaid = client.post("/api/v1/classify", content=chunks(), headers=headers)
-        assert unsaid.status_code == 413
+        for sent in (chunks, slowly):
+            unsaid = client.post("/api/v1/classify", content=sent(), headers=headers)
+            assert unsaid.status_code == 413
         assert "400" in raw(client.server, b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n")
         assert client.get("/api/v1/state").status_code == 200
 

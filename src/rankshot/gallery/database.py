@@ -15,7 +15,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -54,6 +54,7 @@ class Database:
         self.path = folder.absolute() / DATABASE
         self._process = os.getpid()
         self._free: list[sqlite3.Connection] = []
+        weakref.finalize(self, _close_all, self._free)  # of a gallery that nobody has closed
         self._lock, self._is_closed = threading.Lock(), False
         self._turn = threading.Lock()  # of the threads that write: SQLite lets those who wait try again at random
         self.is_writable = os.access(folder, os.W_OK) and os.access(self.path, os.W_OK)
@@ -67,9 +68,7 @@ class Database:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            free, self._free = self._free, []
-        for connection in free:
-            connection.close()
+            _close_all(self._free)
 
     def _check_in_place(self) -> None:
         """Its files are found by their names: under these another gallery may lie by now."""
@@ -145,9 +144,8 @@ class Database:
         if self.is_writable:
             return f"{address}?mode=rw"
         try:
-            with _connected(f"{address}?mode=ro") as connection:
+            with closing(_connected(f"{address}?mode=ro")) as connection:
                 connection.execute("SELECT 1 FROM sqlite_schema").fetchone()
-            connection.close()
             return f"{address}?mode=ro"
         except sqlite3.OperationalError:  # where nothing can be written, SQLite has no place to tell others what it reads
             pass
@@ -222,13 +220,22 @@ def check_files(path: Path) -> None:
         raise Damaged(f"{path.parent} holds {path.name}{JOURNAL}, which no gallery has: it is not used")
 
 
+def _close_all(connections: list[sqlite3.Connection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
 def _connected(uri: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(uri, PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    connection.execute("PRAGMA synchronous = FULL")  # what was committed is on the disk
-    connection.execute("PRAGMA journal_size_limit = 67108864")
+    connection = sqlite3.connect(uri, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+    try:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute("PRAGMA synchronous = FULL")  # what was committed is on the disk
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -12,6 +12,7 @@ import hmac
 import ipaddress
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -28,6 +29,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 CLOSE, WAITING = {"connection": "close"}, "/api/v1/changes"
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 PAGES = ("/", "/api")
+DRAINED_SECONDS = 2.0
 NO_TOKEN = "a token is asked for: open the address that the server has printed"
 FORM = """<!doctype html>
 <html lang="en">
@@ -92,6 +94,8 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if refused := self._refused(scope, headers):
+            if refused[0] == 413:
+                await _drained(receive, self._limits.body)
             await _answer(send, *refused)
             return
         if self._token is not None and (shown := _token_in(scope)) is not None and _same(shown, self._token):
@@ -168,6 +172,7 @@ class Guard:
                 raise HTTPException(408, "the body took too long to arrive", CLOSE) from None
             seen += len(message.get("body", b""))
             if seen > self._limits.body:
+                await _drained(receive, self._limits.body)
                 raise HTTPException(413, _too_long(self._limits.body), CLOSE)
             is_whole = not message.get("more_body", False)
             return message
@@ -180,6 +185,17 @@ class Guard:
             await send(message)
 
         await self._app(scope, limited, with_headers)
+
+
+async def _drained(receive: Receive, most: int) -> None:
+    """Read on, but not for long: who is still sending when the connection closes hears of a reset, and not our answer."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAINED_SECONDS):
+            while most > 0:
+                message = await receive()
+                if not message.get("more_body", False):
+                    return
+                most -= len(message.get("body", b""))
 
 
 def _token_in(scope: Scope) -> str | None:
