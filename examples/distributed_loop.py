@@ -1,8 +1,9 @@
 """One batch over several processes: torchrun --nproc-per-node 2 examples/distributed_loop.py
 
 Every process embeds its share of each batch, and its images rank those of all. The updates are those of a single process
-with the whole batch (python examples/distributed_loop.py), up to rounding, which grows over updates: a ranking loss has
-gradients with jumps. The images are scikit-learn's digits.
+with the whole batch (python examples/distributed_loop.py), up to rounding. Everything is in float64, so that the two runs
+can be compared: with float32, rounding grows over updates, since a ranking loss has gradients with jumps. The images are
+scikit-learn's digits.
 """
 
 import os
@@ -21,6 +22,7 @@ STEPS, BATCH = 60, 96
 
 
 def main() -> None:
+    torch.set_default_dtype(torch.float64)
     together = "RANK" in os.environ  # torchrun tells
     if together:
         distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
@@ -30,7 +32,7 @@ def main() -> None:
     )
     torch.manual_seed(0)  # the same first weights everywhere
     digits = load_digits()
-    images = torch.tensor(digits.images, dtype=torch.float32, device=device)[:, None] / 16
+    images = torch.tensor(digits.images, dtype=torch.float64, device=device)[:, None] / 16
     labels = torch.tensor(digits.target, device=device)
     seen = labels < 7
 
@@ -67,7 +69,7 @@ def main() -> None:
     if rank == 0:
         length = sum(weight.detach().double().square().sum() for weight in model.parameters()) ** 0.5
         print(
-            f"{world} processes. mAP on digits never seen: {before:.3f} before, {unseen():.3f} after; weights {length:.6f}"
+            f"{world} processes. mAP on digits never seen: {before:.3f} before, {unseen():.3f} after; weights {length:.9f}"
         )
     if together:
         distributed.barrier()

@@ -97,5 +97,5 @@ def test_two_processes_learn_what_one_does():
         printed.append([float(each) for each in found[0]])
     (one, *alone), (two, *together) = printed
     assert (one, two) == (1, 2)
-    assert alone == pytest.approx(together, abs=2e-3)
+    assert alone == pytest.approx(together, abs=1e-8)
     assert alone[1] > alone[0]

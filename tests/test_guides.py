@@ -19,8 +19,8 @@ GUIDES = {
     "start": ((), ["rankshot 0", "54 of the 60 images", r"new/Armenian-U\+0531/3\.png"]),
     "teach": ((), [r"\d\d% of 60 images, 12 classes", r"Rejection\(threshold="]),
     "search": (("milvus_lite",), ["everything is as it was written", r"96 new/\S+/3\.png", "elsewhere"]),
-    "train": ((), ["1-shot 5-way", "before +after", "runs/glyphs: update 80"]),
-    "many-gpus": ((), ["runs/two: update 10", "retrieval 2-way"]),
+    "train": ((), ["before +after", "59 of the 60 images", "57 of the 60 images", "runs/glyphs: update 80"]),
+    "many-gpus": ((), ["runs/two: update 10", "retrieval 20-way"]),
     "ship": (("onnxruntime", "onnx", "onnxscript"), [r"vectors without rankshot and with it: cosines of 1\.0000 and more"]),
     "data": ((), ["glyphs", r"\(\d+, 1, 28, 28\)"]),
 }

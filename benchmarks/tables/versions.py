@@ -19,6 +19,7 @@ def versions() -> str:
     rows = []
     for name, x in sorted(json.loads(path.read_text()).items()):
         packages = [x["packages"].get(each, "–") for each in NAMED]
-        counts = [f"{x.get(what, 0):,}" for what in ("passed", "failed", "skipped")]
+        failed = x.get("failed", 0) + x.get("errors", 0) + x.get("error", 0)
+        counts = [f"{count:,}" for count in (x.get("passed", 0), failed, x.get("skipped", 0))]
         rows.append([name.partition(",")[2].split()[0], x["python"], *packages, *counts, x["date"]])
     return table(["packages", "Python", *NAMED, "passed", "failed", "skipped", "date"], rows)

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypedDict
 
@@ -35,12 +36,19 @@ CHECKED: dict[tuple[int, int], tuple[int, int]] = {}  # which files were found i
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str]) -> None:
     """All of them in one file, with notes, whole or not at all."""
+    _check_installed()
     from safetensors.torch import save
 
     content = save(_apart(tensors), {**notes, **CHECKSUM})
     start, end = _checksum_span(content[: 8 + int.from_bytes(content[:8], "little")])
     digest = hashlib.sha256(content).hexdigest().encode()
     write_whole(path, content[:start] + digest + content[end:])
+
+
+def _check_installed() -> None:
+    """The losses need no files, and so not all who have rankshot have what writes them."""
+    if find_spec("safetensors") is None:
+        raise ImportError("weights are kept by safetensors, which is not here: pip install 'rankshot[train]'")
 
 
 def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -69,6 +77,7 @@ def read_notes(path: Path) -> dict[str, str]:
 
 @contextmanager
 def _opened(path: Path, is_ours: bool = True) -> Iterator[Any]:
+    _check_installed()
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():

@@ -13,9 +13,9 @@ import torch
 from pictures import class_folders, write
 from PIL import Image
 
-from rankshot import data, from_pretrained, save_pretrained
+from rankshot import data, fewshot, from_pretrained, save_pretrained
 from rankshot.cli.main import main
-from rankshot.cli.train import advice_where_nothing_is_better
+from rankshot.cli.train import advice_where_nothing_is_better, where_worse
 from rankshot.gallery.pictures import pixels_of
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
@@ -85,6 +85,33 @@ def test_advice_only_where_it_is_due():
     told = advice_where_nothing_is_better(config, RunStatus(update=9, best=0.5))
     assert told.endswith("these weights are kept. What may help: --learning-rate 0.0001 in place of 0.001, more classes")
     assert "they make no mistake there" in advice_where_nothing_is_better(config, RunStatus(update=9, best=1.0))
+
+
+def test_a_head_is_told_as_what_it_is():
+    """Scale and linear begin as the identity; a whitening is fitted; a projection is random at first."""
+    status = RunStatus(update=9, best=0.5)
+    for head, told in {
+        "linear": "than conv4-cub, and",
+        "whitened": "and than the whitening",
+        16: "has learned nothing",
+    }.items():
+        config = TrainConfig.of(init="conv4-cub", head=head, frozen=("all",))
+        assert told in advice_where_nothing_is_better(config, status)
+
+
+def test_what_has_become_worse_is_told():
+    results = {mean: fewshot.Result(fewshot.Retrieval(way=5), torch.full((50,), mean)) for mean in (0.5, 0.6)}
+    assert where_worse([results[0.6]], [results[0.5]]) == ["retrieval 5-way"]
+    assert where_worse([results[0.5]], [results[0.6]]) == []
+    noisy = fewshot.Result(fewshot.Retrieval(way=5), torch.tensor([0.0, 1.0] * 5))
+    assert where_worse([results[0.6]], [noisy]) == []  # within the interval
+
+
+def test_classes_of_one_image_each_teach_nothing(place, capsys):
+    class_folders(place / "photos", classes=6, per_class=1)
+    assert main(["train", "--data", "photos", "--init", "conv4-cub", *FEW, "--out", "run"]) == 1
+    assert "no training class has two images" in capsys.readouterr().err
+    assert not (place / "run").exists()
 
 
 @pytest.mark.slow

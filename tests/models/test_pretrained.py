@@ -43,6 +43,13 @@ def test_nothing_there(tmp_path):
         rankshot.from_pretrained(tmp_path)
 
 
+def test_a_name_that_is_misspelt(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = r"no such folder\. Names of weights are .*conv4-cub.*\. Did you mean conv4-omniglot\?"
+    with pytest.raises(FileNotFoundError, match=told):
+        rankshot.from_pretrained("conv4-omniglott")
+
+
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
 def test_cut_short(folder, keep):
     path = folder / "model.safetensors"

@@ -169,8 +169,13 @@ def test_a_run_with_objects_goes_on_with_them(tmp_path):
 
     go(6)
     assert go(12, resume=True).update == 12
-    with pytest.raises(ValueError, match="was begun with network 'Sequential' and cannot go on with 'conv4'"):
-        go(14, resume=True, network=None)
+    for name, given in (("network", "network="), ("loss", "loss= or method=")):
+        with pytest.raises(ValueError, match=rf"as an object: give `train` the same by {given}"):
+            go(14, resume=True, **{name: None})
+    with pytest.raises(FileExistsError, match="exists already"):
+        go(14)
+    with pytest.raises(FileExistsError, match="exists already"):
+        train(small(updates=14), tmp_path / "run")
 
 
 @pytest.mark.parametrize(

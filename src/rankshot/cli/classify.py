@@ -88,7 +88,10 @@ def main(arguments: Sequence[str]) -> int:
     if is_saved(options.support):
         for name in OF_A_CLASSIFIER:
             if f"--{name}" in typed(arguments):
-                raise ValueError(f"the classifier in {options.support} has its own {name}: leave out --{name}")
+                raise ValueError(
+                    f"the classifier in {options.support} keeps the {name} that it was taught with: leave out "
+                    f"--{name}, or teach again from the examples"
+                )
         classifier = FewShotClassifier.from_pretrained(options.support, device=options.device)
         tell_rejection(classifier)
         embedder = classifier.embedder
@@ -187,7 +190,7 @@ def tell_rejection(classifier: FewShotClassifier) -> None:
         return
     line = classifier.rejection_
     wrong = [f"{100 * line.false_rejections:.1f} % of the examples would be rejected"] * (line.false_rejections >= 0)
-    alike = "would pass for another of your classes if their own were left out; strangers that look alike pass more often"
+    alike = "would pass for another of your classes if their own were left out; what looks like them passes more often"
     wrong += [f"{100 * line.false_acceptances:.1f} % {alike}"] * (line.false_acceptances >= 0)
     by_examples = f"; {', and '.join(wrong)}" if wrong else ""
     complain(f"none of these below a nearness of {line.threshold:.3f}{by_examples}")

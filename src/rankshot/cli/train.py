@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rankshot import report
+from rankshot import fewshot, report
 from rankshot.gathering import check_same, failing_together, is_first, told_by_first, world_size
 from rankshot.methods.method import method_class, not_in_parts
 from rankshot.models.folder_files import CONFIG
@@ -148,19 +148,31 @@ def before_and_after(folder: Path) -> None:
     except (OSError, ValueError) as error:  # training is done and good, whatever else
         say(f"no comparison with what it began with: {error}")
         return
-    say(*report.text_table([before, report.measure(folder, protocol, "after")]).split("\n"))
+    after = report.measure(folder, protocol, "after")
+    say(*report.text_table([before, after]).split("\n"))
     turned = ", turned ones among them" if protocol.rotations else ""
     say(f"{len(protocol.images.classes)} {protocol.split} classes of {protocol.data}{turned}, {EPISODES} episodes a task")
+    if worse := where_worse(before.results, after.results):
+        say(f"on these classes it has become worse ({', '.join(worse)}): the weights that it began with may serve better")
+
+
+def where_worse(before: Sequence[fewshot.Result], after: Sequence[fewshot.Result]) -> list[str]:
+    """The tasks in which training has lost more than both intervals together."""
+    pairs = zip(before, after, strict=True)
+    return [str(then.task) for was, then in pairs if was.mean - then.mean > was.interval + then.interval]
 
 
 def advice_where_nothing_is_better(config: TrainConfig, status: RunStatus) -> str | None:
     """What to change, where the weights that it began with are the ones that are kept."""
     if status.update == 0 or status.best < 0 or status.best_update > 0:
         return None
-    start = str(config.network.init)
-    if config.network.head is not None and network_of(start).get("head") != config.network.head:
-        start += " with a new head, which has learned nothing"
+    start, head = str(config.network.init), config.network.head
+    is_new = head is not None and network_of(start).get("head") != head
     kept = f"no update was better on the validation classes than {start}, and these weights are kept"
+    if is_new and head == "whitened":
+        kept = f"no update was better on the validation classes than {start} and than the whitening: the better one is kept"
+    elif is_new and isinstance(head, int):
+        kept = kept.replace(start, f"{start} with a new head, which has learned nothing", 1)
     if status.best >= 1:
         return f"{kept}: they make no mistake there, and more validation classes would tell more"
     rate = config.first_learning_rate

@@ -169,7 +169,8 @@ def folder_with_network(run: str | Path) -> Path:
     """Of a run, or of weights that come with the package."""
     folder = folder_of(run)
     if not (folder / CONFIG).is_file():
-        raise FileNotFoundError(f"{folder} holds no network: there is no {CONFIG} in it{or_shipped(folder)}")
+        what = f"there is no {CONFIG} in it" if folder.exists() else "there is no such folder"
+        raise FileNotFoundError(f"{folder} holds no network: {what}{or_shipped(folder)}")
     return folder
 
 

@@ -3,6 +3,7 @@ Hugging Face (`hf:NAME`)."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 
 from .folder_files import CONFIG
@@ -45,8 +46,12 @@ def full_name(run: str | None) -> str | None:
 
 
 def or_shipped(folder: Path) -> str:
-    """For the message about a folder that is not there."""
-    return f", and there is {', '.join(map(repr, (*shipped(), *SOURCES)))}" if not folder.exists() else ""
+    """For the message about a folder that is not there: the names that weights have, and which was perhaps meant."""
+    if folder.exists():
+        return ""
+    names = [*shipped(), *SOURCES]
+    meant = get_close_matches(folder.name, names, n=1)
+    return f". Names of weights are {', '.join(names)}" + (f". Did you mean {meant[0]}?" if meant else "")
 
 
 def has_name(folder: Path) -> bool:

@@ -16,7 +16,7 @@ def check_labels(name: str, labels: Tensor) -> None:
     if labels.dim() != 1:
         raise ValueError(f"{name} must have one dimension, got shape {tuple(labels.shape)}")
     if labels.is_floating_point() or labels.is_complex():
-        raise TypeError(f"{name} must be integers, got {labels.dtype}")
+        raise TypeError(f"{name} must be integers, got {labels.dtype}: write {name}.long() if they are whole numbers")
 
 
 EMPTY = -(2**62)  # the id of a place that holds no image, which nobody ranks; its label is the same number

@@ -133,6 +133,8 @@ def train(
     with flags_put_back(network), ExitStack() as stack:
         with failing_together():
             loggers = loggers_for(config.run.loggers)
+            if not resume:
+                run_folder.check_is_no_run(folder)
             setup = set_up(config, folder, objects, resume=resume)
         stack.callback(setup.close)
         check_alike(config, setup.method, setup.images.train, setup.images.held_out)

@@ -118,13 +118,18 @@ def begin(
         if None not in (before, preprocess) and before != preprocess:
             raise ValueError(f"{folder} was begun with pictures {before} and cannot go on with {preprocess}")
         _go_on(folder, config)
-    elif is_run(folder):
-        raise FileExistsError(f"{folder} exists already: name another folder with --out, or go on with it by --resume")
-    elif any(path.name not in MAY_COME_FIRST and not path.match(PARTIAL) for path in folder.iterdir()):
+        return
+    check_is_no_run(folder)
+    if any(path.name not in MAY_COME_FIRST and not path.match(PARTIAL) for path in folder.iterdir()):
         raise FileExistsError(f"{folder} exists already and is not a run: name another folder with --out")
-    else:
-        write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")
-        _write_config(folder, config, network, preprocess)  # last: it makes the folder a run
+    write_whole(folder / CLASSES, json.dumps(list(classes), indent=0) + "\n")
+    _write_config(folder, config, network, preprocess)  # last: it makes the folder a run
+
+
+def check_is_no_run(folder: Path) -> None:
+    """Of a run that is there, nothing is overwritten, nor taken for the weights of a new one."""
+    if is_run(folder):
+        raise FileExistsError(f"{folder} exists already: name another folder with --out, or go on with it by --resume")
 
 
 def classes_of(folder: Path) -> list[str] | None:
@@ -146,8 +151,13 @@ def _changed(folder: Path, config: TrainConfig) -> dict[str, tuple[Any, Any]]:
 
 def _check_settings(folder: Path, config: TrainConfig) -> None:
     """A run goes on with the settings that it began with, but for a few."""
+    before = TrainConfig.from_json(folder / CONFIG)
+    objects = {"method": before.method.is_object, "network": before.network.architecture.is_object}
     for name, (began, goes_on) in _changed(folder, config).items():
         if name not in MAY_CHANGE:
+            if objects.get(name):
+                given = "loss= or method=" if name == "method" else "network="
+                raise ValueError(f"{folder} was begun with {name} {began!r} as an object: give `train` the same by {given}")
             raise ValueError(
                 f"{folder} was begun with {name} {began!r} and cannot go on with {goes_on!r}: start a new run from its "
                 f"settings with --config {folder / CONFIG}"

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import random_numbers
+from rankshot.data.image_set import ImageSet
 from rankshot.gathering import copy_from_first_, part_of, world_size
 from rankshot.methods import LossMethod, Method
 from rankshot.methods.method import Sampler, not_in_parts
@@ -114,6 +115,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     """From a config, and the objects that are given in place of its names."""
     device, precision = where_to_train(config)
     images = images_for(config, objects)
+    _check_classes(images.train)
     check_apart(config.data.name, folder, config.data.root)
     if config.batch.memory > len(images.train):
         few = f"there are {len(images.train)} images to learn from"
@@ -159,6 +161,15 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
         tensors=live_tensors(model, method, optimiser, average) | drawn_by,
         resumes=resumes,
     )
+
+
+def _check_classes(images: ImageSet) -> None:
+    """Images learn from the others of their class."""
+    if len(images) and torch.from_numpy(images.labels).bincount().max() < 2:
+        raise ValueError(
+            "no training class has two images, and an image learns from the others of its class. To recognise classes from "
+            "one image each, nothing needs to be trained: rankshot classify"
+        )
 
 
 def _head_that_learns_alone(config: TrainConfig, model: nn.Module, method: Method, images: int) -> Headed | None:
