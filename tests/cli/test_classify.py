@@ -116,7 +116,10 @@ def test_a_saved_classifier_has_its_own_settings(folder, capsys):
     usual = (("model", "conv4-mini-imagenet"), ("rule", "ap"))
     for name, value in (("model", "conv4-omniglot"), ("rule", "nearest"), ("reject", "0.2"), ("threshold", "0.1"), *usual):
         assert main([*command, f"--{name}", value]) == 1
-        assert f"the classifier in kept keeps the {name} that it was taught with: leave out --{name}" in capsys.readouterr().err
+        assert (
+            f"the classifier in kept keeps the {name} that it was taught with: leave out --{name}"
+            in capsys.readouterr().err
+        )
     assert main(command) == 0
     told = capsys.readouterr()
     assert "none of these below a nearness of 0.999; " in told.err

@@ -66,6 +66,8 @@ def test_help(capsys):
         ("--method nca --alpha 3", "method 'nca' has no setting 'alpha': that is a setting of 'map-ssvm', 'map-dlm'"),
         ("--method nca --tasks 3", "method 'nca' has no setting 'tasks': that is a setting of 'maml', 'memory'"),
         ("--method nca --no-shared", "method 'nca' has no setting 'shared': that is a setting of 'memory'"),
+        ("--epochs 5", "there is no option --epochs: training is counted in batches, by --updates"),
+        ("--lr=0.1", "there is no option --lr: it is called --learning-rate here"),
         ("--method ncaa", "unknown method 'ncaa': did you mean 'nca'?"),
         ("--network conv5", "unknown network 'conv5': did you mean 'conv4'?"),
         ("--momentum 0.9", "the optimiser adam has no setting 'momentum': that is a setting of 'sgd'"),

@@ -26,6 +26,14 @@ from .parsing import Files, typed
 # beginning of an option of its own (--signals-to-handle).
 CALLED = {"sign": "update-sign"}
 FORMER_NAMES = {"--run": "--out", "--sign": "--update-sign"}  # they work on
+ELSEWHERE = {  # what other programs call them
+    "--batch": "--batch-size",
+    "--dataset": "--data",
+    "--lr": "--learning-rate",
+    "--optimizer": "--optimiser",
+    "--output": "--out",
+    "--wd": "--weight-decay",
+}
 GROUPS = ("data", "network", "method", "batch", "optimiser", "validation", "run")
 
 
@@ -124,6 +132,10 @@ def check_whose(arguments: Sequence[str], start: TrainConfig) -> None:
     known |= {option.replace("-", "_") for option in CALLED.values()}
     for option in sorted(typed(arguments)):
         name = option.removeprefix("--").replace("-", "_")
+        if option in ("--epochs", "--epoch"):
+            raise ValueError(f"there is no option {option}: training is counted in batches, by --updates")
+        if name not in known and option in ELSEWHERE:
+            raise ValueError(f"there is no option {option}: it is called {ELSEWHERE[option]} here")
         if name in known or name.removeprefix("no_") in known:
             continue
         name = name.removeprefix("no_")
