@@ -99,7 +99,10 @@ def test_weights_that_come_with_the_package(capsys, tmp_path, monkeypatch, data_
     assert written == ["evaluation-glyphs-test.json", "report-glyphs-test.html"]
     assert {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")} == before
     assert main(["evaluate", "conv4-omniglut"]) == 1
-    assert "conv4-omniglut is not a run: there is no config.json in it, and there is" in capsys.readouterr().err
+    assert (
+        "conv4-omniglut is not a run: there is no config.json in it. Names of weights are conv4-cub,"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow

@@ -47,5 +47,7 @@ def test_a_folder_that_is_there_wins_over_a_name(tmp_path, monkeypatch):
 
 
 def test_a_name_that_is_none():
-    with pytest.raises(FileNotFoundError, match=r"conv4-omniglut holds no network: .*, and there is .*'conv4-omniglot'"):
+    with pytest.raises(
+        FileNotFoundError, match=r"conv4-omniglut holds no network: there is no such folder.* Did you mean conv4-omniglot"
+    ):
         rankshot.from_pretrained("conv4-omniglut")
