@@ -46,6 +46,7 @@ bench: setup quickstart
 	$(BIN)/python -m benchmarks.quickstart
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.heap
+	$(BIN)/python -m benchmarks.importing
 	$(BIN)/python -m benchmarks.gallery
 	$(BIN)/python -m benchmarks.run
 	$(BIN)/python -m benchmarks.objectives

@@ -78,6 +78,8 @@ def available(extra: str, python: Path) -> bool:
     """Whether there are wheels of an extra's packages for this Python; what would be compiled is left out."""
     command = ["uv", "pip", "compile", "--quiet", "--only-binary", ":all:", "--python", str(python), *options([extra])]
     found = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
+    if found.returncode and "wheel" not in found.stderr:  # something else is wrong: the index, the resolution, uv itself
+        raise RuntimeError(f"the extra {extra} cannot be looked up: {found.stderr.strip()}")
     if found.returncode:
         print(f"  without the extra {extra}: {found.stderr.strip()}", flush=True)
     return found.returncode == 0
@@ -127,8 +129,9 @@ def main() -> None:
                 Path(folder).chmod(0o755)  # tests run Python as another user, too
                 interpreter = install(python, packages, wheel(Path(folder)), Path(folder, "environment"))
                 counts, failed = tested(interpreter, asked.tests, asked.workers)
+                about = {name: value for name, value in circumstances(0).items() if name not in ("torch", "numpy")}
                 record = {
-                    **circumstances(0),
+                    **about,
                     "python": said(interpreter, "import platform; print(platform.python_version())"),
                     "packages": installed(interpreter),
                     "tests": asked.tests,

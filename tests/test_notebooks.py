@@ -29,13 +29,9 @@ def learned(name, text):
         return trained > untrained + 20
     if name == "own_images":
         before, after = per_cents(r"(\d+)% of the new images are right", text)
-        return after > before - 2 and "a new letter" in text
-    ours = [
-        per_cents(rf"{loss}: mAP on unseen digits {number}", text)[0]
-        for loss in (r"RankingLoss\(\)",)
-        for number in (r"([\d.]+) before", r"[\d.]+ before, ([\d.]+) after")
-    ]
-    return ours[1] > ours[0]
+        return after > before and "a new letter" in text
+    curves = re.findall(r"mAP on unseen digits ([\d.]+) before, ([\d.]+) after", text)
+    return len(curves) == 3 and all(float(after) > float(before) for before, after in curves)
 
 
 @pytest.fixture
@@ -55,7 +51,7 @@ def test_it_holds_what_it_printed(path):
     code = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1)), "run `make notebooks`"
     assert learned(path.stem, text_of(stored))
-    assert not re.search(r"/(tmp|home|root|work)/", json.dumps(stored)), "a path of somebody's machine"
+    assert not re.search(r"/(tmp|home|root)/", json.dumps(stored)), "a path of somebody's machine"
     assert path.stat().st_size < 250_000
 
 

@@ -103,7 +103,7 @@ def test_notebooks_show_what_their_code_prints_and_draws(site):
         page = (site / "notebooks" / f"{path.stem}.html").read_text()
         cells = json.loads(path.read_text())["cells"]
         pictures = [data for cell in cells for data in cell.get("outputs", ()) if "image/png" in data.get("data", ())]
-        assert page.count("<img src=") >= len(pictures)
+        assert page.count(f'src="{path.stem}-') == len(pictures)
         assert page.count('<pre class="output">') >= 3
         assert (site / "notebooks" / path.name).read_bytes() == path.read_bytes()  # to download
 

@@ -27,7 +27,7 @@ from .ranking_transformer import ranking_transformer
 from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
 from .serving import serving
 from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper, paper_in_short
-from .training import compiled, heap, images_on, quickstart, speed, training
+from .training import compiled, heap, images_on, importing, quickstart, speed, training
 from .versions import versions
 
 SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.DOTALL)
@@ -87,6 +87,7 @@ SECTIONS = {
     "images_on": images_on,
     "compiled": compiled,
     "heap": heap,
+    "importing": importing,
     "quickstart": quickstart,
     "milvus": milvus,
     "versions": versions,

@@ -67,6 +67,23 @@ def compiled() -> str:
     return f"{table(['', 'updates per second', 'ratio to plain'], rows)}\n\n{note}"
 
 
+def importing() -> str:
+    """What `import rankshot` adds to `import torch`."""
+    results = json.loads((FOLDER / "importing.json").read_text())
+    took, torch = results["seconds"], results["seconds"]["torch"]
+    rows = [
+        ["`import rankshot`", f"{1000 * (took['rankshot'] - torch):+.0f} ms"],
+        ["`rankshot.losses`, `ranking` and `models`", f"{1000 * (took['losses'] - torch):+.0f} ms"],
+        [
+            "`rankshot.gallery`, `training`, `fewshot` and `adaptation`, with scikit-learn",
+            f"{1000 * (took['everything'] - torch):+.0f} ms",
+        ],
+    ]
+    where = f"{results['processor']}, Python {results['python']}, torch {results['torch']}, {results['date']}"
+    intro = f"Measured on {where}: medians of {results['rounds']} rounds. `import torch` alone takes {torch:.2f} s."
+    return f"{intro}\n\n{table(['', 'beyond `import torch`'], rows)}"
+
+
 def heap() -> str:
     """Training on a CPU with freed memory given back, and kept."""
     results = json.loads((FOLDER / "heap.json").read_text())

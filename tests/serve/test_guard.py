@@ -10,7 +10,7 @@ import pytest
 from glyph_pictures import drawing
 
 from rankshot.serve import server, together
-from rankshot.serve.guard import Limits
+from rankshot.serve.guard import DRAINED_SECONDS, Limits
 from rankshot.serve.server import Place
 from serving import running
 
@@ -124,8 +124,12 @@ def test_bodies_that_are_too_large(serve):
 
         headers = {"content-type": "multipart/form-data; boundary=x"}
         for sent in (chunks, slowly):
+            began = time.monotonic()
             unsaid = client.post("/api/v1/classify", content=sent(), headers=headers)
             assert unsaid.status_code == 413
+            assert time.monotonic() - began < DRAINED_SECONDS  # nothing is waited for that does not come
+        asks = b"POST /api/v1/classify HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\nExpect: 100-continue\r\n\r\n"
+        assert raw(client.server, asks).startswith("HTTP/1.1 413")
         assert "400" in raw(client.server, b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n")
         assert client.get("/api/v1/state").status_code == 200
 

@@ -132,7 +132,7 @@ def check_whose(arguments: Sequence[str], start: TrainConfig) -> None:
     known |= {option.replace("-", "_") for option in CALLED.values()}
     for option in sorted(typed(arguments)):
         name = option.removeprefix("--").replace("-", "_")
-        if option in ("--epochs", "--epoch"):
+        if name not in known and option in ("--epochs", "--epoch"):
             raise ValueError(f"there is no option {option}: training is counted in batches, by --updates")
         if name not in known and option in ELSEWHERE:
             raise ValueError(f"there is no option {option}: it is called {ELSEWHERE[option]} here")

@@ -54,7 +54,8 @@ class Database:
         self.path = folder.absolute() / DATABASE
         self._process = os.getpid()
         self._free: list[sqlite3.Connection] = []
-        weakref.finalize(self, _close_all, self._free)  # of a gallery that nobody has closed
+        # Of a gallery that nobody has closed. Not at the end of a process, which may be a forked one.
+        weakref.finalize(self, _close_all, self._free, self._process).atexit = False
         self._lock, self._is_closed = threading.Lock(), False
         self._turn = threading.Lock()  # of the threads that write: SQLite lets those who wait try again at random
         self.is_writable = os.access(folder, os.W_OK) and os.access(self.path, os.W_OK)
@@ -68,7 +69,7 @@ class Database:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            _close_all(self._free)
+            _close_all(self._free, self._process)
 
     def _check_in_place(self) -> None:
         """Its files are found by their names: under these another gallery may lie by now."""
@@ -220,8 +221,9 @@ def check_files(path: Path) -> None:
         raise Damaged(f"{path.parent} holds {path.name}{JOURNAL}, which no gallery has: it is not used")
 
 
-def _close_all(connections: list[sqlite3.Connection]) -> None:
-    while connections:
+def _close_all(connections: list[sqlite3.Connection], process: int) -> None:
+    """In the process that has opened them: SQLite does not want them to be touched in a forked one."""
+    while connections and os.getpid() == process:
         connections.pop().close()
 
 

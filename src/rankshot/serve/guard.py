@@ -94,8 +94,6 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if refused := self._refused(scope, headers):
-            if refused[0] == 413:
-                await _drained(receive, self._limits.body)
             await _answer(send, *refused)
             return
         if self._token is not None and (shown := _token_in(scope)) is not None and _same(shown, self._token):
@@ -113,6 +111,11 @@ class Guard:
             return
         self._busy[waits] += 1
         try:
+            if int(headers.get("content-length", "0")) > self._limits.body:
+                if "expect" not in headers:  # who asks first sends nothing that we refuse
+                    await _drained(receive, self._limits.body)
+                await _answer(send, 413, _too_long(self._limits.body), CLOSE)
+                return
             await self._passed_on(scope, receive, send)
         finally:
             self._busy[waits] -= 1
@@ -130,8 +133,6 @@ class Guard:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15:
             return 400, "how long the body is cannot be read"
-        if int(length) > self._limits.body:
-            return 413, _too_long(self._limits.body)
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -172,7 +173,8 @@ class Guard:
                 raise HTTPException(408, "the body took too long to arrive", CLOSE) from None
             seen += len(message.get("body", b""))
             if seen > self._limits.body:
-                await _drained(receive, self._limits.body)
+                if message.get("more_body", False):
+                    await _drained(receive, self._limits.body)
                 raise HTTPException(413, _too_long(self._limits.body), CLOSE)
             is_whole = not message.get("more_body", False)
             return message

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from rankshot.data.augmentation import random_numbers
 from rankshot.data.image_set import ImageSet
 from rankshot.gathering import copy_from_first_, part_of, world_size
+from rankshot.losses import ClassifierLoss
+from rankshot.losses.batch_loss import BatchLoss
 from rankshot.methods import LossMethod, Method
 from rankshot.methods.method import Sampler, not_in_parts
 from rankshot.models.headed import Headed, Whitened, headed_in
@@ -115,7 +117,6 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     """From a config, and the objects that are given in place of its names."""
     device, precision = where_to_train(config)
     images = images_for(config, objects)
-    _check_classes(images.train)
     check_apart(config.data.name, folder, config.data.root)
     if config.batch.memory > len(images.train):
         few = f"there are {len(images.train)} images to learn from"
@@ -129,6 +130,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
         raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
     check_precision(model)
     method.precision = precision
+    _check_classes(images.train, method)
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
     method.compiled = torch.compile(lambda images: model(images)) if config.run.compiled else None
@@ -163,9 +165,11 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     )
 
 
-def _check_classes(images: ImageSet) -> None:
-    """Images learn from the others of their class."""
-    if len(images) and torch.from_numpy(images.labels).bincount().max() < 2:
+def _check_classes(images: ImageSet, method: Method) -> None:
+    """By a loss that compares the images of a batch, they learn from the others of their class."""
+    loss = getattr(method, "loss", None)
+    compares = isinstance(loss, BatchLoss) and not isinstance(loss, ClassifierLoss)
+    if compares and len(images) and torch.from_numpy(images.labels).bincount().max() < 2:
         raise ValueError(
             "no training class has two images, and an image learns from the others of its class. To recognise classes from "
             "one image each, nothing needs to be trained: rankshot classify"
