@@ -14,7 +14,7 @@ from rankshot.hardware import circumstances
 
 from .places import FOLDER
 
-ROUNDS = 9
+ROUNDS = 5
 IMPORTS = {
     "torch": "torch",
     "rankshot": "torch, rankshot",
