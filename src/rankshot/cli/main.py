@@ -42,7 +42,7 @@ OF_MEMORY = (  # how torch says so
 EXTRA_PACKAGES = ("faiss", "fastapi", "matplotlib", "PIL", "pymilvus", "rich", "safetensors", "sklearn", "tyro", "uvicorn")
 EXTRA = (
     "the command line needs more than the library: pip install 'rankshot[train,gallery]', and [milvus] for Milvus, [faiss] "
-    "for FAISS, [serve] for the page; [all] has everything"
+    "for FAISS, [serve] for the page; [all] has all of these"
 )
 GONE = 141  # as of a process that a broken pipe has ended
 LONGEST = 2000  # characters of a message

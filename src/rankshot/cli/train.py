@@ -168,11 +168,11 @@ def advice_where_nothing_is_better(config: TrainConfig, status: RunStatus) -> st
         return None
     start, head = str(config.network.init), config.network.head
     is_new = head is not None and network_of(start).get("head") != head
+    if is_new and isinstance(head, int):
+        start += " with a new head, which has learned nothing"
     kept = f"no update was better on the validation classes than {start}, and these weights are kept"
     if is_new and head == "whitened":
         kept = f"no update was better on the validation classes than {start} and than the whitening: the better one is kept"
-    elif is_new and isinstance(head, int):
-        kept = kept.replace(start, f"{start} with a new head, which has learned nothing", 1)
     if status.best >= 1:
         return f"{kept}: they make no mistake there, and more validation classes would tell more"
     rate = config.first_learning_rate

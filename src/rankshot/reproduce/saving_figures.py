@@ -9,7 +9,7 @@ from typing import Any
 from rankshot.files import check_no_link, write_whole
 
 DPI = 160
-COLOURS = 128  # as many as a drawing needs; the file is a quarter as large
+COLOURS = 128  # as many as a drawing needs; the file is a third as large
 
 
 def save(figure: Any, path: Path, *, dpi: int = DPI) -> Path:

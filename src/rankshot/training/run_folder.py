@@ -151,10 +151,10 @@ def _changed(folder: Path, config: TrainConfig) -> dict[str, tuple[Any, Any]]:
 
 def _check_settings(folder: Path, config: TrainConfig) -> None:
     """A run goes on with the settings that it began with, but for a few."""
-    before = TrainConfig.from_json(folder / CONFIG)
-    objects = {"method": before.method.is_object, "network": before.network.architecture.is_object}
     for name, (began, goes_on) in _changed(folder, config).items():
         if name not in MAY_CHANGE:
+            before = TrainConfig.from_json(folder / CONFIG)
+            objects = {"method": before.method.is_object, "network": before.network.architecture.is_object}
             if objects.get(name):
                 given = "loss= or method=" if name == "method" else "network="
                 raise ValueError(f"{folder} was begun with {name} {began!r} as an object: give `train` the same by {given}")
