@@ -9,10 +9,13 @@ from torch import Tensor, nn
 
 from rankshot.schema import Between
 
-Head = Annotated[int, Between(1, 2**14)] | Literal["scale", "linear", "whitened"]
+Head = Annotated[int, Between(1, 2**14)] | Literal["scale", "linear", "whitened", "centred"]
 """So many dimensions, by a new linear layer; or all that there are, moved and scaled ("scale") or mapped ("linear", and
-"whitened", which does not start as the identity)."""
+"whitened", which does not start as the identity), or less a part of their mean ("centred")."""
 SHRINKAGE = 3.0  # of the covariance within classes towards a multiple of the identity
+POWER = 0.75  # below 1, a few large numbers count less
+CENTRE = 0.5  # share of the mean that is taken away; with all of it, several examples of a class are worth less
+TINY = 1e-12  # smaller numbers count as so small: at 0 a power has no slope
 
 
 class Headed(nn.Module):
@@ -97,6 +100,41 @@ class Whitened(FromIdentity):
             self.weight.copy_((directions * (factors / factors.mean())) @ directions.T)
 
 
+class Centred(nn.Module):
+    """Powers of the embeddings as unit vectors, less a part of their mean over the training images.
+
+    Nothing is learned. Embeddings that come out of a ReLU all point one way, so every two images look similar; nearer to
+    their mean, cosines tell new classes apart better. While the network learns, its embeddings stay as they are, and the
+    mean is followed as batch norm follows its statistics.
+
+    >>> head = Centred(2)
+    >>> embeddings = head(torch.tensor([[16.0, 0.0]]).repeat(3, 1))  # in training: as they are
+    >>> _ = head.eval()
+    >>> head(torch.tensor([[16.0, 16.0]]))  # the mean has come a tenth of the way to (1, 0)
+    tensor([[0.6571, 0.7071]])
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(dimensions, affine=False)  # for its running mean
+
+    def forward(self, embeddings: Tensor) -> Tensor:
+        vectors = self.powers(embeddings.detach() if self.training else embeddings)
+        if self.training:
+            if len(vectors) > 1:  # batch norm takes no single one
+                self.norm(vectors)
+            return embeddings
+        mean = self.norm.running_mean
+        assert mean is not None
+        return vectors - CENTRE * mean
+
+    @staticmethod
+    def powers(embeddings: Tensor) -> Tensor:
+        """(B, D) -> (B, D) of length 1; a number keeps its sign."""
+        embeddings = embeddings.float()
+        return unit(embeddings.sign() * embeddings.abs().clamp(min=TINY).pow(POWER))
+
+
 def unit(embeddings: Tensor) -> Tensor:
     """Of length 1, as ONNX can have it too."""
     return nn.functional.normalize(embeddings, dim=-1)
@@ -110,6 +148,8 @@ def head_for(dimensions: int, head: Head) -> nn.Module:
         return FromIdentity(dimensions)
     if head == "whitened":
         return Whitened(dimensions)
+    if head == "centred":
+        return Centred(dimensions)
     return nn.Linear(dimensions, head, bias=False)  # cosines know no origin but zero
 
 

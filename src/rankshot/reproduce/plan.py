@@ -11,7 +11,7 @@ A run's name is its place below results/:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankshot.losses.ranking_loss import PAPER
@@ -24,8 +24,10 @@ RECIPES = ("paper", "best")
 SEEDS = (0, 1, 2)
 ALPHAS = (1.0, 3.0, 10.0, 30.0)
 BATCH_SIZES = (16, 32, 64, 128)
-# Other episodes than those that validation draws. By batch statistics every one is embedded anew, which takes long.
+# Other episodes than those that validation draws. By batch statistics every one is embedded anew, which takes long, and of
+# photographs longest.
 QUESTIONS = Questions(episodes=10_000, seed=100, batch_episodes=500)
+OF_PHOTOGRAPHS = replace(QUESTIONS, batch_episodes=200)
 CURVE: dict[str, Any] = {"split": "train", "validate_every": 500}
 
 Settings = dict[str, dict[str, Any]]
@@ -106,7 +108,7 @@ BENCHMARKS = {
             validation_ways=(5, 16),
             validation_shots=(1, 5),
         ),
-        Questions(episodes=600),
+        OF_PHOTOGRAPHS,
         paper=PHOTOGRAPHS,
         best={
             method: {"schedule": "cosine", "updates": 22_000, "augment": ("flip",), "mirror": True, **chosen}
@@ -115,7 +117,7 @@ BENCHMARKS = {
     ),
     "cub": Benchmark(
         SHARED.changed(data="cub", batch_classes=8, validate_every=500),
-        Questions(episodes=1000),
+        OF_PHOTOGRAPHS,
         paper=PHOTOGRAPHS,
         best={
             method: {

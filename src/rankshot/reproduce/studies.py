@@ -15,14 +15,14 @@ from typing import Any
 
 from .gap import DATA, gap
 from .job import Run
-from .plan import BENCHMARKS, QUESTIONS
+from .plan import BENCHMARKS, OF_PHOTOGRAPHS
 from .plan import SEEDS as PLAN_SEEDS
 
 Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
 
 METRICS = {"ap": "AP", "ndcg": "NDCG", "auc": "AUC", "rr": "reciprocal rank", "precision@5": "precision@5"}
 FINE: dict[str, Any] = {"epsilon": 0.003, "alpha": 1.0}
-JUDGED = replace(QUESTIONS, retrieval_metrics=tuple(METRICS))
+JUDGED = replace(OF_PHOTOGRAPHS, retrieval_metrics=tuple(METRICS))
 OBJECTIVES: Variants = {
     f"{metric}{suffix}": (f"{title}, {how}", {"metric": metric, **settings})
     for suffix, how, settings in (("", "alpha 10, epsilon 1", {}), ("-fine", "alpha 1, epsilon 0.003", FINE))
@@ -50,7 +50,6 @@ LONGER: dict[str, dict[str, Any]] = {
     "map-dlm": {"augment": ("flip", "crop"), "learning_rate": 0.002, "updates": 44_000},
     "smooth-ap": {"augment": ("flip", "crop")},
 }
-FEWER = replace(QUESTIONS, batch_episodes=200)  # of mirror images there are twice as many to embed
 
 
 def studies(name: str) -> list[Run]:
@@ -73,13 +72,13 @@ def batches() -> list[Run]:
 def longer() -> list[Run]:
     config = BENCHMARKS[DATA].config
     return [
-        Run(f"{DATA}/longer/{method}/{seed}", config("best", method, seed, **settings), FEWER)
+        Run(f"{DATA}/longer/{method}/{seed}", config("best", method, seed, **settings), OF_PHOTOGRAPHS)
         for seed in PLAN_SEEDS
         for method, settings in LONGER.items()
     ]
 
 
-def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = QUESTIONS) -> list[Run]:
+def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = OF_PHOTOGRAPHS) -> list[Run]:
     config = BENCHMARKS[DATA].config
     return [
         Run(

@@ -13,13 +13,11 @@ from typing import Any
 from rankshot.methods import settings_for
 from rankshot.methods.method import presets_of
 
-from .job import Questions, Run
-from .plan import BENCHMARKS, METHODS
+from .job import Run
+from .plan import BENCHMARKS, METHODS, SEEDS
 from .published import COLUMNS, DIGITS, PUBLISHED, TITLES
 from .tables import Record, markdown, means, records
 
-# What each is asked: fewer episodes than the rows of the paper's own methods, until all of them are run again.
-ASKED = {"omniglot": Questions(episodes=1000), "mini-imagenet": Questions(episodes=600)}
 # The slow ones, by preset, learn for fewer updates than in their papers, for want of time, and the table says so (but for
 # ARC). Where MAML takes several steps a task, so short a run at a constant rate ended badly (results/omniglot/earlier): it
 # falls to 0.
@@ -41,6 +39,7 @@ FEWER: dict[str, dict[str, dict[str, Any]]] = {
     # longer than others on mini-ImageNet, for it learns slowly; it compares every pair anew, and validates seldom
     "arc": {"mini-imagenet": {"updates": 60_000, "validate_every": 5_000}},
 }
+ONE_SEED = ("maml", "meta-lstm", "arc")  # which take hours
 FAR = 3.0  # points from the published figure: further away needs a reason
 
 
@@ -66,21 +65,26 @@ def label_for(name: str, method: str, task: str) -> str:
 
 
 def systems(name: str) -> list[Run]:
-    """The runs of one data set; those of the paper's own tables are rows there already."""
-    if name not in ASKED:
-        return []
+    """The runs of one data set, seed by seed; those of the paper's own tables are rows there already.
+
+    A system that the paper has a row of has three seeds, unless it takes hours.
+    """
     benchmark = BENCHMARKS[name]
     like = benchmark.paper["map-dlm"]
+    held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
     runs = []
-    for method in TITLES:
-        if method in METHODS:
-            continue
-        for label, preset in presets(name, method).items():
-            held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
-            settings: dict[str, Any] = {**settings_for(method, preset), **held}
-            config = benchmark.base.changed(**settings | FEWER.get(method, {}).get(preset, {}))
-            runs.append(Run(f"{name}/systems/{label}/0", config, ASKED[name], validation_norms=()))
+    for seed in SEEDS:
+        for method in (method for method in TITLES if method not in METHODS and seed in seeds_of(name, method)):
+            for label, preset in presets(name, method).items():
+                settings: dict[str, Any] = {**settings_for(method, preset), **held, "seed": seed}
+                config = benchmark.base.changed(**settings | FEWER.get(method, {}).get(preset, {}))
+                runs.append(Run(f"{name}/systems/{label}/{seed}", config, benchmark.questions, validation_norms=()))
     return runs
+
+
+def seeds_of(name: str, method: str) -> tuple[int, ...]:
+    """Those that a system is trained with."""
+    return SEEDS if method in PUBLISHED[name] and method not in ONE_SEED else SEEDS[:1]
 
 
 def row(results: Path, name: str, method: str, norm: str) -> list[float | None]:

@@ -94,7 +94,8 @@ class NetworkConfig:
     head: Head | None = None
     """Learn a layer on top of the network. A number: a new linear layer, which gives embeddings of so many dimensions.
     scale: an offset and a factor for every dimension. linear: a linear layer that starts as the identity. whitened: one
-    that starts by whitening what images of one class differ in, for --frozen all. None: none."""
+    that starts by whitening what images of one class differ in, for --frozen all. centred: nothing to learn; the network's
+    embeddings, less half of their mean. None: none."""
     frozen: tuple[str, ...] = ()
     """Layers of the network that do not learn, by their names, with all that is inside: 0 is the first block of conv4.
     all: every layer but the head. statistics: the running averages of batch norm, by which every image is then normalised
