@@ -34,6 +34,10 @@ def compare(shape, device, dtype, tolerance):
     pairs = {"output": (got, want), "by filters": (convolution.weight.grad, exact_convolution.weight.grad)}
     pairs |= {f"by {name}": (getattr(norm, name).grad, getattr(exact_norm, name).grad) for name in ("weight", "bias")}
     pairs |= {name: (each, exact_norm.get_buffer(name)) for name, each in norm.named_buffers()}
+    norm.eval(), exact_norm.eval()
+    with torch.no_grad():  # by the running averages
+        known = exact_norm(exact_convolution(images.to(dtype).double()))
+        pairs |= {"afterwards": (first_block(images, convolution, norm, dtype), nn.functional.max_pool2d(known, 2).relu())}
     for name, (one, other) in pairs.items():
         difference = (one.double() - other.double()).norm() / other.double().norm()
         assert difference < tolerance, f"{name} of {shape}: {difference:.1e}"

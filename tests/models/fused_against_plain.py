@@ -37,6 +37,25 @@ def compare(shape, device, dtype, tolerance):
         assert difference < tolerance, f"{name} of {shape}: {difference:.1e}"
 
 
+def compare_known(shape, device, dtype, tolerance):
+    """By running averages, without a gradient."""
+    generator = torch.Generator().manual_seed(1)
+    values = (3 * torch.randn(shape, generator=generator) + 50).to(device, dtype)
+    norm = nn.BatchNorm2d(shape[1]).to(device).eval()
+    for tensor in norm.state_dict().values():
+        if tensor.is_floating_point():
+            tensor.copy_(torch.rand(shape[1], generator=generator) - 0.3)  # some weights are negative
+    norm.running_mean += 50
+    norm.running_var.abs_()
+    before = {name: tensor.clone() for name, tensor in norm.state_dict().items()}
+    with torch.no_grad():
+        got = norm_pool_relu(values, norm)
+        want = nn.functional.relu(nn.functional.max_pool2d(copy.deepcopy(norm).double()(values.double()), 2))
+    difference = (got.double() - want).norm() / want.norm()
+    assert difference < tolerance, f"{shape}: {difference:.1e}"
+    assert all(torch.equal(tensor, before[name]) for name, tensor in norm.state_dict().items())
+
+
 def nan_stays(device):
     values = torch.rand(2, 3, 4, 4, device=device).contiguous(memory_format=torch.channels_last)
     values[0, 1, 2, 3] = torch.nan
@@ -54,6 +73,7 @@ if __name__ == "__main__":
     fused.PROGRAMS = 3  # so that each takes several turns
     for shape in SHAPES:
         compare(shape, "cpu", torch.float32, 1e-4)
+        compare_known(shape, "cpu", torch.float32, 1e-4)
     nan_stays("cpu")
     twice_is_refused("cpu")
     print("agrees", *sys.argv[1:])

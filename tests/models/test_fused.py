@@ -30,9 +30,10 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-3), (torch.bfloat16, 1e-2)])
 @pytest.mark.parametrize("shape", [(3, 5, 7, 9), (128, 64, 28, 28), (16, 64, 21, 21), (2, 100, 84, 84)])
 def test_agrees_with_plain_layers(shape, dtype, tolerance):
-    from models.fused_against_plain import compare, nan_stays, twice_is_refused
+    from models.fused_against_plain import compare, compare_known, nan_stays, twice_is_refused
 
     compare(shape, "cuda", dtype, tolerance)
+    compare_known(shape, "cuda", dtype, tolerance)
     nan_stays("cuda")
     twice_is_refused("cuda")
 
@@ -65,6 +66,11 @@ def test_what_it_is_for():
     assert fused.fits(nn.BatchNorm2d(64))
     for other in (nn.BatchNorm2d(64).eval(), nn.BatchNorm2d(64, affine=False), nn.BatchNorm2d(257)):
         assert not fused.fits(other)
+    norm = nn.BatchNorm2d(64).eval()
+    with torch.no_grad():
+        assert fused.fits(norm)  # nobody asks for a gradient
+        norm.forward = lambda values: values  # as `evaluate` normalises group by group
+        assert not fused.fits(norm)
     assert not fused.fits(nn.BatchNorm2d(64, momentum=None))
     assert not fused.fits(nn.BatchNorm2d(64, track_running_stats=False))
 

@@ -1,4 +1,4 @@
-"""Batch norm, 2x2 max-pool and ReLU as one operation on a GPU, in training.
+"""Batch norm, 2x2 max-pool and ReLU as one operation on a GPU: in training, and where no gradient is asked for.
 
 Done one by one they carry the largest tensors of the network through memory again and again. Here the convolution's output
 is read twice on the way forward (statistics; normalise, pool, cut) and twice on the way back, where everything between
@@ -22,17 +22,46 @@ PROGRAMS = 512  # that share a sum over all rows
 
 
 def fits(norm: nn.BatchNorm2d) -> bool:
-    """Whether the norm is as it is in training, and small enough for a tile."""
-    usual = norm.training and norm.affine and norm.track_running_stats and norm.momentum is not None
-    return usual and norm.num_features <= MOST_CHANNELS
+    """Whether the norm is as it usually is, small enough for a tile, and in training or without gradients.
+
+    Where `evaluate` has put another forward in place, that is to be called.
+    """
+    usual = norm.affine and norm.track_running_stats and norm.momentum is not None and "forward" not in vars(norm)
+    return usual and (norm.training or not torch.is_grad_enabled()) and norm.num_features <= MOST_CHANNELS
 
 
 def norm_pool_relu(values: Tensor, norm: nn.BatchNorm2d) -> Tensor:
-    """(B, C, H, W) channels_last -> (B, C, H // 2, W // 2), by the statistics of this batch; running averages follow."""
+    """(B, C, H, W) channels_last -> (B, C, H // 2, W // 2).
+
+    In training by the statistics of this batch, and the running averages follow; else by these.
+    """
+    if not norm.training:
+        with on(values):
+            return pooled_by(values, norm.weight, norm.bias, *known_statistics(norm))
     mean, rstd = torch.empty_like(norm.running_mean), torch.empty_like(norm.running_var)  # type: ignore[arg-type]
     with on(values):
         pooled: Tensor = _NormPoolReLU.apply(values, norm.weight, norm.bias, mean, rstd, norm)  # type: ignore[no-untyped-call]
     return pooled
+
+
+def known_statistics(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
+    """Mean and 1 / deviation of every channel, by the running averages."""
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    return norm.running_mean, (norm.running_var + norm.eps).rsqrt()
+
+
+def pooled_by(values: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    """(B, C, H, W) -> (B, C, H // 2, W // 2), by known statistics."""
+    values = values.contiguous(memory_format=torch.channels_last)
+    batch, channels, height, width = values.shape
+    shape = (batch, channels, height // 2, width // 2)
+    out = torch.empty(shape, dtype=values.dtype, device=values.device, memory_format=torch.channels_last)
+    windows = batch * (height // 2) * (width // 2)
+    block = triton.next_power_of_2(channels)
+    grid = (triton.cdiv(windows, WINDOWS),)
+    _pool[grid](values, out, weight, bias, mean, rstd, windows, height, width, channels, block, WINDOWS)
+    return out
 
 
 class _NormPoolReLU(torch.autograd.Function):
@@ -63,15 +92,7 @@ class _NormPoolReLU(torch.autograd.Function):
             block,
             ROWS,
         )
-        out = torch.empty(
-            (batch, channels, height // 2, width // 2),
-            dtype=values.dtype,
-            device=values.device,
-            memory_format=torch.channels_last,
-        )
-        windows = batch * (height // 2) * (width // 2)
-        grid = (triton.cdiv(windows, WINDOWS),)
-        _pool[grid](values, out, weight, bias, mean, rstd, windows, height, width, channels, block, WINDOWS)
+        out = pooled_by(values, weight, bias, mean, rstd)
         ctx.save_for_backward(values, weight, bias, mean, rstd)
         return out
 

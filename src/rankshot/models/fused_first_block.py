@@ -1,4 +1,4 @@
-"""The first block of Conv4 as one operation on a GPU, in training: convolution, batch norm, 2x2 max-pool and ReLU.
+"""The first block of Conv4 as one operation on a GPU: convolution, batch norm, 2x2 max-pool and ReLU.
 
 The first convolution has the largest output of the network and hardly any work: 9 values a channel of the image. So its
 output is never written. Each kernel computes it anew from the image, which is smaller by far.
@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from rankshot.kernels import on
 
-from .fused import larger, which_is_largest
+from .fused import known_statistics, larger, which_is_largest
 
 PATCHES, WINDOWS = 128, 64  # of a tile
 PROGRAMS = 528  # that share a sum over all pixels
@@ -43,12 +43,19 @@ def is_first(images: Tensor, convolution: nn.Conv2d) -> bool:
 
 
 def first_block(images: Tensor, convolution: nn.Conv2d, norm: nn.BatchNorm2d, dtype: torch.dtype | None = None) -> Tensor:
-    """(B, C, H, W) -> (B, F, H // 2, W // 2), by the statistics of this batch; running averages follow.
+    """(B, C, H, W) -> (B, F, H // 2, W // 2).
+
+    In training by the statistics of this batch, and the running averages follow; else by these.
 
     dtype   of the images and filters as they are multiplied; None: that of autocast
     """
     images = images.to(dtype or torch.get_autocast_dtype(images.device.type))
     with on(images):
+        if not norm.training:
+            images = images.contiguous(memory_format=torch.channels_last)
+            return _pooled_by(
+                images, _flat(convolution.weight, images.dtype), norm.weight, norm.bias, *known_statistics(norm)
+            )
         pooled: Tensor = _FirstBlock.apply(images, convolution.weight, norm.weight, norm.bias, norm)  # type: ignore[no-untyped-call]
     return pooled
 
@@ -59,9 +66,8 @@ class _FirstBlock(torch.autograd.Function):
         images = images.contiguous(memory_format=torch.channels_last)
         batch, channels, height, width = images.shape
         taps = 9 * channels
-        values = max(16, triton.next_power_of_2(taps + 1))
-        flat = filters.permute(0, 2, 3, 1).reshape(len(filters), taps)  # as channels_last has the values of a patch
-        flat = nn.functional.pad(flat, (0, values - taps)).to(images.dtype)
+        flat = _flat(filters, images.dtype)
+        values = flat.shape[1]
         count = batch * height * width
         programs = min(PROGRAMS, triton.cdiv(count, PATCHES))
         partial = torch.empty(programs, values, values, device=images.device)
@@ -72,16 +78,7 @@ class _FirstBlock(torch.autograd.Function):
         variance = ((products * flat).sum(1) / count - mean.square()).clamp_min(0)
         rstd = (variance + norm.eps).rsqrt()
         _follow(norm, mean, variance * (count / (count - 1)))
-        out = torch.empty(
-            (batch, len(filters), height // 2, width // 2),
-            dtype=images.dtype,
-            device=images.device,
-            memory_format=torch.channels_last,
-        )
-        windows = batch * (height // 2) * (width // 2)
-        few = mean.float(), rstd.float()
-        shape = (height, width, channels, len(filters), values, _block(filters), WINDOWS)
-        _pooled[(triton.cdiv(windows, WINDOWS),)](images, flat, out, weight, bias, *few, windows, *shape)
+        out = _pooled_by(images, flat, weight, bias, mean.float(), rstd.float())
         ctx.save_for_backward(images, flat, weight, bias, mean, rstd, moments, products)
         ctx.dtype = filters.dtype
         return out
@@ -111,6 +108,25 @@ class _FirstBlock(torch.autograd.Function):
         by_filters = (weight * rstd)[:, None] * (through - of_mean - of_deviation)
         by_filters = by_filters.to(ctx.dtype).view(filters, 3, 3, channels).permute(0, 3, 1, 2)
         return None, by_filters, by_weight, by_bias, None
+
+
+def _flat(filters: Tensor, dtype: torch.dtype) -> Tensor:
+    """(F, C, 3, 3) -> (F, values): as channels_last has the values of a patch, filled up with zeros."""
+    taps = filters[0].numel()
+    flat = filters.detach().permute(0, 2, 3, 1).reshape(len(filters), taps)
+    return nn.functional.pad(flat, (0, max(16, triton.next_power_of_2(taps + 1)) - taps)).to(dtype)
+
+
+def _pooled_by(images: Tensor, flat: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:
+    """(B, C, H, W) channels_last, (F, values) -> (B, F, H // 2, W // 2), by known statistics."""
+    batch, channels, height, width = images.shape
+    filters, values = flat.shape
+    shape = (batch, filters, height // 2, width // 2)
+    out = torch.empty(shape, dtype=images.dtype, device=images.device, memory_format=torch.channels_last)
+    windows = batch * (height // 2) * (width // 2)
+    sizes = (height, width, channels, filters, values, _block(flat), WINDOWS)
+    _pooled[(triton.cdiv(windows, WINDOWS),)](images, flat, out, weight, bias, mean, rstd, windows, *sizes)
+    return out
 
 
 def _block(filters: Tensor) -> int:

@@ -49,7 +49,7 @@ class Questions:
     """What a trained network is asked on the test classes.
 
     episodes        of every task
-    batch_episodes  the same by batch statistics, where every episode is embedded anew; None: as many
+    batch_episodes  the same by batch statistics, where every episode is embedded anew; None: as many; 0: none
     retrieval_metrics   by which retrieval among the most classes is judged too; None: by mAP alone
     """
 
@@ -67,7 +67,7 @@ class Questions:
 
     def by(self, norm: str) -> int:
         """Episodes of a task."""
-        return self.batch_episodes or self.episodes if norm == "batch" else self.episodes
+        return self.batch_episodes if norm == "batch" and self.batch_episodes is not None else self.episodes
 
 
 VALIDATION = Questions(episodes=3000, seed=1000, batch_episodes=100)  # others than those that chose the network to keep
@@ -85,7 +85,7 @@ class Run:
     name: str
     config: TrainConfig
     questions: Questions | None
-    validation_norms: tuple[str, ...] = NORMS
+    validation_norms: tuple[str, ...] = ("running",)
 
 
 def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> dict[str, Any]:
@@ -185,6 +185,7 @@ def _by_norm(
 ) -> dict[str, Any]:
     pixels = pixels_for(model, images)
     tasks = [task for task in tasks if can_answer(model, task)]
+    norms = [norm for norm in norms if asked.by(norm)]
     if isinstance(model, Answerer):  # it normalises in its own way
         return dict.fromkeys(norms, summary(evaluate(model, images, tasks, asked.episodes, asked.seed, pixels=pixels)))
     return {norm: summary(evaluate(model, images, tasks, asked.by(norm), asked.seed, norm, pixels)) for norm in norms}

@@ -15,14 +15,14 @@ from typing import Any
 
 from .gap import DATA, gap
 from .job import Run
-from .plan import BENCHMARKS, OF_PHOTOGRAPHS
+from .plan import BENCHMARKS, OF_PHOTOGRAPHS, RUNNING
 from .plan import SEEDS as PLAN_SEEDS
 
 Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
 
 METRICS = {"ap": "AP", "ndcg": "NDCG", "auc": "AUC", "rr": "reciprocal rank", "precision@5": "precision@5"}
 FINE: dict[str, Any] = {"epsilon": 0.003, "alpha": 1.0}
-JUDGED = replace(OF_PHOTOGRAPHS, retrieval_metrics=tuple(METRICS))
+JUDGED = replace(RUNNING, retrieval_metrics=tuple(METRICS))
 OBJECTIVES: Variants = {
     f"{metric}{suffix}": (f"{title}, {how}", {"metric": metric, **settings})
     for suffix, how, settings in (("", "alpha 10, epsilon 1", {}), ("-fine", "alpha 1, epsilon 0.003", FINE))
@@ -78,14 +78,13 @@ def longer() -> list[Run]:
     ]
 
 
-def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = OF_PHOTOGRAPHS) -> list[Run]:
+def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = RUNNING) -> list[Run]:
     config = BENCHMARKS[DATA].config
     return [
         Run(
             f"{DATA}/{study}/{name}/{seed}",
             config("paper", "map-dlm", seed, **settings),
             questions,
-            validation_norms=("running",),
         )
         for seed in seeds
         for name, (_, settings) in variants.items()

@@ -184,7 +184,7 @@ def trials(name: str, results: Path) -> list[Run]:
         config = BENCHMARKS[name].base.changed(**{"schedule": "cosine", **SHORT[name], **with_all(trial)})
         label = name_of(trial)
         if tried.get(essence(settings_of(config)), label) == label:
-            runs.append(Run(f"trials/{name}/{label}", config, None, validation_norms=("running",)))
+            runs.append(Run(f"trials/{name}/{label}", config, None))
     return runs
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
+import torch
 from torch import Tensor, nn
 
 from rankshot import data, fewshot
 from rankshot.gathering import is_shared
 from rankshot.methods import Method
+from rankshot.vectors import computable
 
 from .config import TrainConfig
 
@@ -37,6 +39,24 @@ def validation_tasks(
     return [task for task in tasks if fewshot.can_answer(model, task)]
 
 
+class InPrecision(nn.Module):
+    """A network that computes as in training, in bfloat16 perhaps; what is made of its embeddings does not."""
+
+    def __init__(self, network: nn.Module, precision: torch.dtype) -> None:
+        super().__init__()
+        self.network, self.precision = network, precision
+
+    @property
+    def wrapped_network(self) -> nn.Module:
+        return self.network
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(B, C, H, W) -> (B, D)."""
+        with torch.autocast(images.device.type, self.precision):
+            embeddings: Tensor = self.network(images)
+        return computable(embeddings)
+
+
 class Validator:
     """Measures a network on the held-out classes. Without such classes it has no tasks."""
 
@@ -46,6 +66,9 @@ class Validator:
         self.config, self.model, self.images, self.pixels = config, model, images, pixels
         self.tasks = validation_tasks(config, images, model, getattr(method, "shot", None))
         self.decisive = method.decisive(self.tasks)
+        self.measured = model
+        if method.precision != torch.float32 and not isinstance(model, fewshot.Answerer | fewshot.HasRule):
+            self.measured = InPrecision(model, method.precision)
 
     def measure(self, weights: dict[str, Tensor] | None = None) -> tuple[list[fewshot.Result], float]:
         """Results by task, and the one number that says which network is best; by other weights than the model's own."""
@@ -53,7 +76,7 @@ class Validator:
         how = self.config.validation
         with nullcontext() if weights is None else loaded_with(self.model, weights):
             results = fewshot.evaluate(
-                self.model,
+                self.measured,
                 self.images,
                 self.tasks,
                 how.episodes,
