@@ -154,7 +154,9 @@ def _convolve(
         )
         total = tl.dot(seen, weight, total, input_precision=PRECISION)
     offset = (task * pixels + pixel) * outputs
-    tl.store(results + offset[:, None] + output[None, :], total, mask=(pixel < pixels)[:, None] & (output < outputs)[None, :])
+    tl.store(
+        results + offset[:, None] + output[None, :], total, mask=(pixel < pixels)[:, None] & (output < outputs)[None, :]
+    )
 
 
 @triton.jit
@@ -266,9 +268,7 @@ def _correlate(
         exists = pixel < end
         image, row, column = _place(pixel, height, width)
         at = results + task * r_task + image.to(tl.int64) * r_image + row * r_row + column * r_column
-        result = tl.load(
-            at[:, None] + (output * r_channel)[None, :], mask=exists[:, None] & wanted[None, :], other=0.0
-        )
+        result = tl.load(at[:, None] + (output * r_channel)[None, :], mask=exists[:, None] & wanted[None, :], other=0.0)
         result = tl.trans(result)
         y = row + down - 1
         at = values + task * v_task + image.to(tl.int64) * v_image + y * v_row + column * v_column
@@ -327,9 +327,7 @@ def _correlate_few(
         exists = pixel < end
         image, row, column = _place(pixel, height, width)
         at = results + task * r_task + image.to(tl.int64) * r_image + row * r_row + column * r_column
-        result = tl.load(
-            at[:, None] + (output * r_channel)[None, :], mask=exists[:, None] & wanted[None, :], other=0.0
-        )
+        result = tl.load(at[:, None] + (output * r_channel)[None, :], mask=exists[:, None] & wanted[None, :], other=0.0)
         at = values + task * v_task + image.to(tl.int64) * v_image + row * v_row + column * v_column
         seen = _seen(at, row, column, exists, height, width, inputs, channel, v_channel, v_row, v_column, place)
         total = tl.dot(seen, result, total, input_precision=PRECISION)
