@@ -19,6 +19,7 @@ MOST_BLOCK = 64  # channels in a tile
 PIXELS = 128, 64, 32, 16  # in a tile: as many as leave enough programs
 ENOUGH = 264  # programs: two for each of the multiprocessors of a large GPU
 DEPTH = 32  # pixels in a tile that is summed over
+OLDEST = (8, 0)  # compute capability that has tf32
 MOST_PARTS = 128  # of a sum over all pixels
 
 
@@ -45,7 +46,7 @@ def convolve(values: Tensor, filters: Tensor, *, back: bool = False) -> Tensor:
     kernel, depth = (_convolve_few, _patch(inputs)) if few else (_convolve, min(_block(inputs), 32))
     with on(values):
         kernel[grid](
-            values, filters, results, *shape, *values.stride(), *lies, depth, block, tile, _precision(), num_warps=4
+            values, filters, results, *shape, *values.stride(), *lies, depth, block, tile, _precision(values), num_warps=4
         )
     return results.permute(0, 1, 4, 2, 3)
 
@@ -80,7 +81,7 @@ def correlate(values: Tensor, results: Tensor) -> Tensor:
             channels,
             block,
             DEPTH,
-            _precision(),
+            _precision(values),
             num_warps=4,
         )
     total = partial[0] if parts == 1 else partial.sum(0)
@@ -95,9 +96,10 @@ def _patch(channels: int) -> int:
     return int(max(16, triton.next_power_of_2(9 * channels)))
 
 
-def _precision() -> str:
-    """As torch would multiply."""
-    return "tf32" if torch.backends.cudnn.allow_tf32 else "ieee"
+def _precision(values: Tensor) -> str:
+    """As torch would multiply, where the device can."""
+    able = values.is_cuda and torch.cuda.get_device_capability(values.device) >= OLDEST
+    return "tf32" if able and torch.backends.cudnn.allow_tf32 else "ieee"
 
 
 @triton.jit

@@ -20,7 +20,7 @@ class TaskFunction(Function):
         return cls.apply(*inputs)  # type: ignore[no-untyped-call]
 
     @classmethod
-    def vmap(cls, info: Any, dimensions: Any, *inputs: Any) -> Any:  # type: ignore[override]
+    def vmap(cls, info: Any, dimensions: Any, *inputs: Any) -> Any:
         """The tasks of all that `vmap` runs over, in one row."""
         count = info.batch_size
 

@@ -59,15 +59,16 @@ class _Gradients(TaskFunction):
         context.save_for_backward(*tensors, by_scale, by_shift)
 
     @staticmethod
-    def backward(context: Any, *above: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(context: Any, of_values: Tensor, of_scale: Tensor, of_shift: Tensor) -> tuple[Tensor | None, ...]:
         """Of mean and variance there is none: what they do is in that by the values, which they come from."""
         values, scale, shift, mean, variance, results, by_scale, by_shift = context.saved_tensors
+        above = of_values, of_scale, of_shift
         if torch.is_grad_enabled():
-            by_values, by_scale, by_shift, by_results = _derived(values, scale, shift, results, context.eps, above)
-            return by_values, by_scale, by_shift, None, None, by_results, None
-        of = values, scale, shift, mean, variance, results, by_scale, by_shift
-        by_values, of_scale, by_results = backward_twice(*of, *above, context.eps)
-        return by_values, of_scale, None, None, None, by_results, None
+            by_values, again, by_shift, by_results = _derived(values, scale, shift, results, context.eps, above)
+            return by_values, again, by_shift, None, None, by_results, None
+        known = mean, variance, results, by_scale, by_shift
+        by_values, again, by_results = backward_twice(values, scale, shift, *known, *above, context.eps)
+        return by_values, again, None, None, None, by_results, None
 
 
 def _derived(
@@ -79,9 +80,10 @@ def _derived(
         variance, mean = torch.var_mean(values, (1, 3, 4), correction=0, keepdim=True)
         scale, shift = scale[:, None, :, None, None], shift[:, None, :, None, None]
         normal = (values - mean) * (variance + eps).rsqrt() * scale + shift
-        return vmap(lambda each: nn.functional.relu(nn.functional.max_pool2d(each, 2)))(normal)  # type: ignore[no-any-return]
+        return vmap(lambda each: nn.functional.relu(nn.functional.max_pool2d(each, 2)))(normal)
 
     def gradients(values: Tensor, scale: Tensor, shift: Tensor, results: Tensor) -> tuple[Tensor, ...]:
-        return vjp(layers, values, scale, shift)[1](results)  # type: ignore[no-any-return]
+        return vjp(layers, values, scale, shift)[1](results)
 
-    return vjp(gradients, values, scale, shift, results)[1](above)  # type: ignore[no-any-return]
+    derived: tuple[Tensor, ...] = vjp(gradients, values, scale, shift, results)[1](above)
+    return derived

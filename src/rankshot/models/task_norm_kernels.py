@@ -16,7 +16,6 @@ programs share, and one for all pixels. In memory the values of a task lie as (B
 
 from __future__ import annotations
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -45,7 +44,7 @@ class _Plan:
 
     def parts(self, count: int) -> int:
         enough = triton.cdiv(ENOUGH, self.tasks * self.blocks)
-        return max(1, min(MOST_PARTS, triton.cdiv(count, self.tile), enough))
+        return int(max(1, min(MOST_PARTS, triton.cdiv(count, self.tile), enough)))
 
 
 def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
