@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from rankshot.kernels import kernels_work
+
 from .as_function import Statistics
 from .double_backward import convolved, pooled
 
@@ -34,6 +36,29 @@ def block(
     values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Convolution, batch norm, maximum of 2 x 2, ReLU; and the mean and variance of the convolution's results.
+
+    With kernels, where they work, the mean and the variance are constants: nothing can be derived by them.
+    """
+    if known is None and values.dtype == filters.dtype == torch.float32 and kernels_work(values.device):
+        return kernel_block(values, filters, scale, shift, eps)
+    return plain_block(values, filters, scale, shift, eps, known)
+
+
+def kernel_block(
+    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """The same by kernels, for all tasks at once. They read filters fastest where the channels lie beside one another."""
+    from .task_convolution import convolved
+    from .task_norm import norm_pool_relu
+
+    filters = filters.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    return norm_pool_relu(convolved(values, filters), scale, shift, eps)
+
+
+def plain_block(
+    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """The same by torch.
 
     The norm comes after the maximum, where there are a quarter as many values: a rising line does not change which one is
     the largest. Where it falls, by a negative scale, scale and filters both change their sign.

@@ -1,0 +1,89 @@
+"""Batch norm, 2x2 max-pool and ReLU of several tasks at once on a GPU, for gradients of gradients.
+
+Each task is normalised by its own statistics. The first and the second derivatives are written out, with kernels; those of
+them are left to torch, which derives them from the layers one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import vjp, vmap
+
+from .task_functions import TaskFunction, of_one
+from .task_norm_kernels import backward, backward_twice, forward
+
+
+def norm_pool_relu(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """(B, C, H, W), (C,), (C,) -> (B, C, H // 2, W // 2); and the mean and variance of each channel, as constants."""
+    outputs = _NormPoolReLU.run(of_one(values), of_one(scale), of_one(shift), eps)
+    passed, mean, variance = (each.squeeze(0) for each in outputs)
+    return passed, (mean, variance)
+
+
+class _NormPoolReLU(TaskFunction):
+    """values (T, B, C, H, W), scale and shift (T, C) -> results, and the mean and variance of each channel (T, C)."""
+
+    @staticmethod
+    def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+        return forward(values, scale, shift, eps)
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        values, scale, shift, context.eps = inputs
+        _, mean, variance = output
+        context.mark_non_differentiable(mean, variance)
+        context.set_materialize_grads(False)
+        context.save_for_backward(values, scale, shift, mean, variance)
+
+    @staticmethod
+    def backward(context: Any, results: Tensor, *_: Any) -> Any:
+        return *_Gradients.run(*context.saved_tensors, results, context.eps), None
+
+
+class _Gradients(TaskFunction):
+    """The gradients by values, scale and shift, from the one by the results."""
+
+    @staticmethod
+    def forward(
+        values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, results: Tensor, eps: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        return backward(values, scale, shift, mean, variance, results, eps)
+
+    @staticmethod
+    def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        *tensors, context.eps = inputs
+        _, by_scale, by_shift = output
+        context.save_for_backward(*tensors, by_scale, by_shift)
+
+    @staticmethod
+    def backward(context: Any, of_values: Tensor, of_scale: Tensor, of_shift: Tensor) -> tuple[Tensor | None, ...]:
+        """Of mean and variance there is none: what they do is in that by the values, which they come from."""
+        values, scale, shift, mean, variance, results, by_scale, by_shift = context.saved_tensors
+        above = of_values, of_scale, of_shift
+        if torch.is_grad_enabled():
+            by_values, again, by_shift, by_results = _derived(values, scale, shift, results, context.eps, above)
+            return by_values, again, by_shift, None, None, by_results, None
+        known = mean, variance, results, by_scale, by_shift
+        by_values, again, by_results = backward_twice(values, scale, shift, *known, *above, context.eps)
+        return by_values, again, None, None, None, by_results, None
+
+
+def _derived(
+    values: Tensor, scale: Tensor, shift: Tensor, results: Tensor, eps: float, above: tuple[Tensor, ...]
+) -> tuple[Tensor, ...]:
+    """The same as torch derives it, so that it has derivatives again."""
+
+    def layers(values: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        variance, mean = torch.var_mean(values, (1, 3, 4), correction=0, keepdim=True)
+        scale, shift = scale[:, None, :, None, None], shift[:, None, :, None, None]
+        normal = (values - mean) * (variance + eps).rsqrt() * scale + shift
+        return vmap(lambda each: nn.functional.relu(nn.functional.max_pool2d(each, 2)))(normal)
+
+    def gradients(values: Tensor, scale: Tensor, shift: Tensor, results: Tensor) -> tuple[Tensor, ...]:
+        return vjp(layers, values, scale, shift)[1](results)
+
+    derived: tuple[Tensor, ...] = vjp(gradients, values, scale, shift, results)[1](above)
+    return derived

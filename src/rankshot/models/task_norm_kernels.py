@@ -1,0 +1,564 @@
+"""Kernels of batch norm, 2x2 max-pool and ReLU, of their gradients, and of the gradients of these, task by task.
+
+With the normalised values x = (z - mean) / deviation, the results are relu(scale x + shift) where x scale is the largest of
+every 2 x 2. Let g be the gradient by the results where they are not 0, P g the same put where the largest lie, and n the
+pixels of a channel. The first gradients are
+
+    by shift: G = sum of g,   by scale: S = sum of g x,   by z: scale / deviation (P g - G / n - x S / n)
+
+Let u, s and b be the gradients by these three, U the sum of u, Q that of u x, and D that of u P g. What they add up to is
+
+    scale / deviation (D - G U / n - S Q / n) + s S + b G
+
+and the second gradients are the derivatives of this. Every gradient takes two kernels: one for the sums of a channel, which
+programs share, and one for all pixels. In memory the values of a task lie as (B, H, W, C), (rows, C) for short.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from rankshot.kernels import on
+
+from .fused import larger, which_is_largest
+
+MOST_BLOCK = 64  # channels in a tile
+TILE = 4096  # values
+MOST_PARTS = 128  # that share a sum: later each program adds them up for itself
+ENOUGH = 528  # programs: four for each of the multiprocessors of a large GPU
+
+
+class _Plan:
+    """How a kernel's work is divided: into (parts of the rows, tasks, blocks of channels)."""
+
+    def __init__(self, values: Tensor, tile: int, *, all_windows: bool) -> None:
+        self.tasks, batch, self.channels, self.height, self.width = values.shape
+        self.rows = batch * self.height * self.width
+        up = 1 if all_windows else 0  # whether with those that an odd edge cuts off
+        self.windows = batch * ((self.height + up) // 2) * ((self.width + up) // 2)
+        self.block = int(min(MOST_BLOCK, triton.next_power_of_2(self.channels)))
+        self.blocks = triton.cdiv(self.channels, self.block)
+        self.tile = tile // self.block
+
+    def parts(self, count: int) -> int:
+        enough = triton.cdiv(ENOUGH, self.tasks * self.blocks)
+        return int(max(1, min(MOST_PARTS, triton.cdiv(count, self.tile), enough)))
+
+
+def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """The results, and the mean and variance of each channel (T, C)."""
+    values = _packed(values)
+    plan = _Plan(values, TILE, all_windows=False)
+    parts = plan.parts(plan.rows)
+    length = triton.cdiv(triton.cdiv(plan.rows, parts), plan.tile) * plan.tile
+    parts = triton.cdiv(plan.rows, length)
+    partial = values.new_empty(plan.tasks, parts, 2, plan.channels)
+    mean, variance = values.new_empty(2, plan.tasks, plan.channels)
+    results = _empty(values, plan.height // 2, plan.width // 2)
+    windows = _Plan(values, TILE // 4, all_windows=False)
+    with on(values):
+        _moments[parts, plan.tasks, plan.blocks](values, partial, plan.rows, length, plan.channels, plan.block, plan.tile)
+        _forward[windows.parts(windows.windows), plan.tasks, plan.blocks](
+            values,
+            partial,
+            scale,
+            shift,
+            mean,
+            variance,
+            results,
+            plan.rows,
+            length,
+            parts,
+            windows.windows,
+            plan.height,
+            plan.width,
+            scale.stride(0),
+            shift.stride(0),
+            eps,
+            plan.channels,
+            triton.next_power_of_2(parts),
+            plan.block,
+            windows.tile,
+        )
+    return results, mean, variance
+
+
+def backward(
+    values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, results: Tensor, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients by values, scale and shift, from the one by the results."""
+    values, results = _packed(values), _packed(results)
+    few = _Plan(values, TILE // 4, all_windows=False)
+    every = _Plan(values, TILE // 4, all_windows=True)
+    parts = few.parts(few.windows)
+    partial = values.new_empty(few.tasks, parts, 2, few.channels)
+    by_scale, by_shift = values.new_empty(2, few.tasks, few.channels)
+    by_values = _empty(values, few.height, few.width)
+    of = values, results, mean, variance, scale, shift
+    shape = few.height, few.width, scale.stride(0), shift.stride(0), eps, few.channels
+    with on(values):
+        _sums[parts, few.tasks, few.blocks](*of, partial, few.windows, *shape, few.block, few.tile)
+        _backward[every.parts(every.windows), few.tasks, few.blocks](
+            *of,
+            partial,
+            by_values,
+            by_scale,
+            by_shift,
+            every.windows,
+            few.rows,
+            parts,
+            *shape,
+            triton.next_power_of_2(parts),
+            few.block,
+            every.tile,
+        )
+    return by_values, by_scale, by_shift
+
+
+def backward_twice(
+    values: Tensor,
+    scale: Tensor,
+    shift: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    results: Tensor,
+    by_scale: Tensor,
+    by_shift: Tensor,
+    of_values: Tensor,
+    of_scale: Tensor,
+    of_shift: Tensor,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients by values, scale, and the gradient by the results, from those (of_) by what `backward` gives."""
+    values, results, of_values = _packed(values), _packed(results), _packed(of_values)
+    of_scale, of_shift = of_scale.contiguous(), of_shift.contiguous()
+    plan = _Plan(values, TILE // 4, all_windows=True)
+    parts = plan.parts(plan.windows)
+    partial = values.new_empty(plan.tasks, parts, 3, plan.channels)
+    again = values.new_empty(plan.tasks, plan.channels)
+    by_values = _empty(values, plan.height, plan.width)
+    by_results = _empty(values, plan.height // 2, plan.width // 2)
+    of = values, results, of_values, mean, variance, scale, shift
+    shape = plan.height, plan.width, scale.stride(0), shift.stride(0), eps, plan.channels
+    with on(values):
+        _sums_twice[parts, plan.tasks, plan.blocks](*of, partial, plan.windows, *shape, plan.block, plan.tile)
+        _backward_twice[parts, plan.tasks, plan.blocks](
+            *of,
+            by_scale,
+            by_shift,
+            of_scale,
+            of_shift,
+            partial,
+            by_values,
+            again,
+            by_results,
+            plan.windows,
+            plan.rows,
+            parts,
+            *shape,
+            triton.next_power_of_2(parts),
+            plan.block,
+            plan.tile,
+        )
+    return by_values, again, by_results
+
+
+def _packed(values: Tensor) -> Tensor:
+    """(T, B, C, H, W) that lies as (T, B, H, W, C)."""
+    return values.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3)
+
+
+def _empty(values: Tensor, height: int, width: int) -> Tensor:
+    tasks, batch, channels = values.shape[:3]
+    return values.new_empty(tasks, batch, height, width, channels).permute(0, 1, 4, 2, 3)
+
+
+@triton.jit
+def _moments(values, partial, rows, length, channels: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    """Mean of a part of the rows, and the sum of the squares of what is left; relative to the first row of the part."""
+    task = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    real = channel < channels
+    first = tl.program_id(0) * length
+    end = tl.minimum(first + length, rows)
+    values += task * rows * channels
+    origin = tl.load(values + first.to(tl.int64) * channels + channel, mask=real, other=0.0)
+    total = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+    squares = tl.zeros((ROWS, BLOCK), dtype=tl.float32)
+    for start in range(first, end, ROWS):
+        row = start + tl.arange(0, ROWS)
+        mask = (row < end)[:, None] & real[None, :]
+        value = tl.load(values + row[:, None].to(tl.int64) * channels + channel[None, :], mask=mask, other=0.0)
+        value = tl.where(mask, value - origin[None, :], 0.0)
+        total += value
+        squares += value * value
+    count = (end - first).to(tl.float32)
+    moved = tl.sum(total, 0) / count
+    at = partial + (task * tl.num_programs(0) + tl.program_id(0)) * 2 * channels + channel
+    tl.store(at, origin + moved, mask=real)
+    tl.store(at + channels, tl.sum(squares, 0) - moved * moved * count, mask=real)
+
+
+@triton.jit
+def _mean_and_variance(partial, rows, length, parts, channel, real, channels: tl.constexpr, PARTS: tl.constexpr):
+    """Of a task, from those of its parts."""
+    part = tl.arange(0, PARTS)
+    at = partial + (tl.program_id(1).to(tl.int64) * parts + part)[:, None] * 2 * channels + channel[None, :]
+    mask = (part < parts)[:, None] & real[None, :]
+    centre, spread = tl.load(at, mask=mask, other=0.0), tl.load(at + channels, mask=mask, other=0.0)
+    count = tl.where(part < parts, tl.minimum(rows - part * length, length), 0).to(tl.float32)[:, None]
+    mean = tl.sum(centre * count, 0) / rows
+    away = centre - mean[None, :]
+    return mean, tl.maximum((tl.sum(spread, 0) + tl.sum(away * away * count, 0)) / rows, 0.0)
+
+
+@triton.jit
+def _total(
+    partial, which: tl.constexpr, of: tl.constexpr, parts, channel, real, channels: tl.constexpr, PARTS: tl.constexpr
+):
+    """One of a task's sums, from those of its parts."""
+    part = tl.arange(0, PARTS)
+    at = partial + ((tl.program_id(1).to(tl.int64) * parts + part) * of + which)[:, None] * channels + channel[None, :]
+    return tl.sum(tl.load(at, mask=(part < parts)[:, None] & real[None, :], other=0.0), 0)
+
+
+@triton.jit
+def _corner(window, height, width, up: tl.constexpr):
+    """A window's first pixel, the place of its result, and whether it has two columns, and two rows.
+
+    up   1 where windows are counted that an odd edge cuts off
+    """
+    column, row = window % ((width + up) // 2), window // ((width + up) // 2) % ((height + up) // 2)
+    image = (window // (((width + up) // 2) * ((height + up) // 2))).to(tl.int64)
+    pixel = (image * height + 2 * row) * width + 2 * column
+    place = (image * (height // 2) + row) * (width // 2) + column
+    return pixel, place, 2 * column + 1 < width, 2 * row + 1 < height
+
+
+@triton.jit
+def _at(pointer, row, mask, channel, real, channels: tl.constexpr):
+    return tl.load(pointer + row[:, None] * channels + channel[None, :], mask=mask[:, None] & real[None, :], other=0.0)
+
+
+@triton.jit
+def _put(pointer, row, mask, channel, real, channels: tl.constexpr, value):
+    tl.store(pointer + row[:, None] * channels + channel[None, :], value, mask=mask[:, None] & real[None, :])
+
+
+@triton.jit
+def _picked(which, a, b, c, d):
+    return tl.where(which == 0, a, tl.where(which == 1, b, tl.where(which == 2, c, d)))
+
+
+@triton.jit
+def _forward(
+    values,
+    partial,
+    scale,
+    shift,
+    means,
+    variances,
+    results,
+    rows,
+    length,
+    parts,
+    windows,
+    height,
+    width,
+    by_task,
+    by_task_too,
+    eps,
+    channels: tl.constexpr,
+    PARTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WINDOWS: tl.constexpr,
+):
+    task = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    real = channel < channels
+    mean, variance = _mean_and_variance(partial, rows, length, parts, channel, real, channels, PARTS)
+    if tl.program_id(0) == 0:
+        tl.store(means + task * channels + channel, mean, mask=real)
+        tl.store(variances + task * channels + channel, variance, mask=real)
+    w = tl.load(scale + task * by_task + channel, mask=real, other=0.0)
+    b = tl.load(shift + task * by_task_too + channel, mask=real, other=0.0)
+    r = 1 / tl.sqrt(variance + eps)
+    values += task * rows * channels
+    results += task * windows * channels
+    for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
+        window = start + tl.arange(0, WINDOWS)
+        exists = window < windows
+        pixel, place, _, _ = _corner(window, height, width, 0)
+        best = (_at(values, pixel, exists, channel, real, channels) - mean[None, :]) * r[None, :] * w[None, :]
+        for corner in tl.static_range(1, 4):
+            value = _at(values, pixel + corner // 2 * width + corner % 2, exists, channel, real, channels)
+            best = larger(best, (value - mean[None, :]) * r[None, :] * w[None, :])
+        _put(results, place, exists, channel, real, channels, larger(best + b[None, :], 0.0))
+
+
+@triton.jit
+def _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels: tl.constexpr):
+    """Mean, 1 / deviation, scale and shift of a task's channels."""
+    task = tl.program_id(1).to(tl.int64)
+    mean = tl.load(means + task * channels + channel, mask=real, other=0.0)
+    variance = tl.load(variances + task * channels + channel, mask=real, other=1.0)
+    w = tl.load(scale + task * by_task + channel, mask=real, other=0.0)
+    b = tl.load(shift + task * by_task_too + channel, mask=real, other=0.0)
+    return mean, 1 / tl.sqrt(variance + eps), w, b
+
+
+@triton.jit
+def _normal(values, pixel, exists, channel, real, channels: tl.constexpr, mean, r):
+    value = (_at(values, pixel, exists, channel, real, channels) - mean[None, :]) * r[None, :]
+    return tl.where(exists[:, None] & real[None, :], value, 0.0)
+
+
+@triton.jit
+def _window(
+    values, results, pixel, place, width, exists, right, below, channel, real, channels: tl.constexpr, mean, r, w, b
+):
+    """The four normalised values of each window, which is the largest, and the gradient of its result if that is not 0."""
+    x0 = _normal(values, pixel, exists, channel, real, channels, mean, r)
+    x1 = _normal(values, pixel + 1, exists & right, channel, real, channels, mean, r)
+    x2 = _normal(values, pixel + width, exists & below, channel, real, channels, mean, r)
+    x3 = _normal(values, pixel + width + 1, exists & right & below, channel, real, channels, mean, r)
+    which, best = which_is_largest(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
+    g = _at(results, place, exists & right & below, channel, real, channels)
+    passes = best + b[None, :] > 0
+    return x0, x1, x2, x3, which, tl.where(passes, g, 0.0), passes
+
+
+@triton.jit
+def _sums(
+    values,
+    results,
+    means,
+    variances,
+    scale,
+    shift,
+    partial,
+    windows,
+    height,
+    width,
+    by_task,
+    by_task_too,
+    eps,
+    channels: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WINDOWS: tl.constexpr,
+):
+    """G and S of a part of the windows."""
+    task = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    real = channel < channels
+    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
+    images = windows // ((height // 2) * (width // 2))
+    values += task * images * height * width * channels
+    results += task * windows * channels
+    by_shift = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    by_scale = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
+        window = start + tl.arange(0, WINDOWS)
+        exists = window < windows
+        pixel, place, right, below = _corner(window, height, width, 0)
+        x0, x1, x2, x3, which, g, _ = _window(
+            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+        )
+        by_shift += g
+        by_scale += g * _picked(which, x0, x1, x2, x3)
+    at = partial + (task * tl.num_programs(0) + tl.program_id(0)) * 2 * channels + channel
+    tl.store(at, tl.sum(by_shift, 0), mask=real)
+    tl.store(at + channels, tl.sum(by_scale, 0), mask=real)
+
+
+@triton.jit
+def _backward(
+    values,
+    results,
+    means,
+    variances,
+    scale,
+    shift,
+    partial,
+    by_values,
+    by_scale,
+    by_shift,
+    windows,
+    rows,
+    parts,
+    height,
+    width,
+    by_task,
+    by_task_too,
+    eps,
+    channels: tl.constexpr,
+    PARTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WINDOWS: tl.constexpr,
+):
+    task = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    real = channel < channels
+    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
+    of_shift = _total(partial, 0, 2, parts, channel, real, channels, PARTS)
+    of_scale = _total(partial, 1, 2, parts, channel, real, channels, PARTS)
+    if tl.program_id(0) == 0:
+        tl.store(by_shift + task * channels + channel, of_shift, mask=real)
+        tl.store(by_scale + task * channels + channel, of_scale, mask=real)
+    of_shift, of_scale, factor = (of_shift / rows)[None, :], (of_scale / rows)[None, :], (w * r)[None, :]
+    values += task * rows * channels
+    by_values += task * rows * channels
+    results += task * (rows // (height * width) * (height // 2) * (width // 2)) * channels
+    for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
+        window = start + tl.arange(0, WINDOWS)
+        exists = window < windows
+        pixel, place, right, below = _corner(window, height, width, 1)
+        x0, x1, x2, x3, which, g, _ = _window(
+            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+        )
+        g0 = factor * (tl.where(which == 0, g, 0.0) - of_shift - x0 * of_scale)
+        g1 = factor * (tl.where(which == 1, g, 0.0) - of_shift - x1 * of_scale)
+        g2 = factor * (tl.where(which == 2, g, 0.0) - of_shift - x2 * of_scale)
+        g3 = factor * (tl.where(which == 3, g, 0.0) - of_shift - x3 * of_scale)
+        _put(by_values, pixel, exists, channel, real, channels, g0)
+        _put(by_values, pixel + 1, exists & right, channel, real, channels, g1)
+        _put(by_values, pixel + width, exists & below, channel, real, channels, g2)
+        _put(by_values, pixel + width + 1, exists & right & below, channel, real, channels, g3)
+
+
+@triton.jit
+def _of_window(of_values, pixel, width, exists, right, below, channel, real, channels: tl.constexpr):
+    u0 = _at(of_values, pixel, exists, channel, real, channels)
+    u1 = _at(of_values, pixel + 1, exists & right, channel, real, channels)
+    u2 = _at(of_values, pixel + width, exists & below, channel, real, channels)
+    u3 = _at(of_values, pixel + width + 1, exists & right & below, channel, real, channels)
+    return u0, u1, u2, u3
+
+
+@triton.jit
+def _sums_twice(
+    values,
+    results,
+    of_values,
+    means,
+    variances,
+    scale,
+    shift,
+    partial,
+    windows,
+    height,
+    width,
+    by_task,
+    by_task_too,
+    eps,
+    channels: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WINDOWS: tl.constexpr,
+):
+    """U, Q and D of a part of the windows."""
+    task = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    real = channel < channels
+    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
+    images = windows // (((height + 1) // 2) * ((width + 1) // 2))
+    values += task * images * height * width * channels
+    of_values += task * images * height * width * channels
+    results += task * images * (height // 2) * (width // 2) * channels
+    total = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    products = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    passed = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
+        window = start + tl.arange(0, WINDOWS)
+        exists = window < windows
+        pixel, place, right, below = _corner(window, height, width, 1)
+        x0, x1, x2, x3, which, g, _ = _window(
+            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+        )
+        u0, u1, u2, u3 = _of_window(of_values, pixel, width, exists, right, below, channel, real, channels)
+        total += (u0 + u1) + (u2 + u3)
+        products += (u0 * x0 + u1 * x1) + (u2 * x2 + u3 * x3)
+        passed += g * _picked(which, u0, u1, u2, u3)
+    at = partial + (task * tl.num_programs(0) + tl.program_id(0)) * 3 * channels + channel
+    tl.store(at, tl.sum(total, 0), mask=real)
+    tl.store(at + channels, tl.sum(products, 0), mask=real)
+    tl.store(at + 2 * channels, tl.sum(passed, 0), mask=real)
+
+
+@triton.jit
+def _backward_twice(
+    values,
+    results,
+    of_values,
+    means,
+    variances,
+    scale,
+    shift,
+    by_scale,
+    by_shift,
+    of_scale,
+    of_shift,
+    partial,
+    by_values,
+    again,
+    by_results,
+    windows,
+    rows,
+    parts,
+    height,
+    width,
+    by_task,
+    by_task_too,
+    eps,
+    channels: tl.constexpr,
+    PARTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WINDOWS: tl.constexpr,
+):
+    """The derivatives by x are factors of P g, of u, of x and 1; 1 / deviation follows z as well."""
+    task = tl.program_id(1).to(tl.int64)
+    channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
+    real = channel < channels
+    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
+    at = task * channels + channel
+    gs, gb = tl.load(by_scale + at, mask=real, other=0.0), tl.load(by_shift + at, mask=real, other=0.0)
+    us, ub = tl.load(of_scale + at, mask=real, other=0.0), tl.load(of_shift + at, mask=real, other=0.0)
+    total = _total(partial, 0, 3, parts, channel, real, channels, PARTS) / rows
+    products = _total(partial, 1, 3, parts, channel, real, channels, PARTS) / rows
+    passed = _total(partial, 2, 3, parts, channel, real, channels, PARTS)
+    left = passed - gb * total - gs * products
+    if tl.program_id(0) == 0:
+        tl.store(again + at, r * left, mask=real)
+    factor = w * r
+    of_g = us - factor * products  # of P g in the derivative by x
+    of_u = -factor * gs / rows
+    of_all = -(of_g * gb / rows + of_u * total)  # less the mean of it,
+    of_x = -(of_g * gs / rows + of_u * products) - factor * left / rows  # and its part along x; then of 1 / deviation
+    of_g, of_u, of_all, of_x = (r * of_g)[None, :], (r * of_u)[None, :], (r * of_all)[None, :], (r * of_x)[None, :]
+    values += task * rows * channels
+    of_values += task * rows * channels
+    by_values += task * rows * channels
+    pooled = task * (rows // (height * width) * (height // 2) * (width // 2)) * channels
+    results += pooled
+    by_results += pooled
+    for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
+        window = start + tl.arange(0, WINDOWS)
+        exists = window < windows
+        pixel, place, right, below = _corner(window, height, width, 1)
+        x0, x1, x2, x3, which, g, passes = _window(
+            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+        )
+        u0, u1, u2, u3 = _of_window(of_values, pixel, width, exists, right, below, channel, real, channels)
+        g = g * of_g
+        g0 = tl.where(which == 0, g, 0.0) + u0 * of_u + x0 * of_x + of_all
+        g1 = tl.where(which == 1, g, 0.0) + u1 * of_u + x1 * of_x + of_all
+        g2 = tl.where(which == 2, g, 0.0) + u2 * of_u + x2 * of_x + of_all
+        g3 = tl.where(which == 3, g, 0.0) + u3 * of_u + x3 * of_x + of_all
+        _put(by_values, pixel, exists, channel, real, channels, g0)
+        _put(by_values, pixel + 1, exists & right, channel, real, channels, g1)
+        _put(by_values, pixel + width, exists & below, channel, real, channels, g2)
+        _put(by_values, pixel + width + 1, exists & right & below, channel, real, channels, g3)
+        x, u = _picked(which, x0, x1, x2, x3), _picked(which, u0, u1, u2, u3)
+        again_g = factor[None, :] * (u - total[None, :] - x * products[None, :]) + us[None, :] * x + ub[None, :]
+        _put(by_results, place, exists & right & below, channel, real, channels, tl.where(passes, again_g, 0.0))
