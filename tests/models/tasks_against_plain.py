@@ -17,7 +17,8 @@ CONVOLUTIONS = [  # tasks, images, channels, filters, height, width
     (2, 2, 3, 32, 6, 5),
     (3, 2, 5, 6, 5, 4),
     (2, 1, 32, 20, 4, 5),
-    (1, 2, 70, 65, 3, 3),
+    (2, 2, 17, 3, 4, 5),  # few of both, seen from the other side
+    (1, 1, 70, 65, 3, 3),
 ]
 NORMS = [(2, 3, 5, 7, 9), (2, 2, 16, 6, 5), (3, 2, 6, 5, 4), (1, 2, 70, 3, 3), (2, 4, 32, 2, 2)]  # tasks, images, C, H, W
 

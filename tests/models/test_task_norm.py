@@ -1,4 +1,4 @@
-"""Batch norm, pooling and ReLU of several tasks at once against the layers of torch, task by task, with their derivatives."""
+"""Batch norm, pooling and ReLU of several tasks at once against torch's layers, task by task, with their derivatives."""
 
 import os
 import subprocess

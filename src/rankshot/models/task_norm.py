@@ -83,7 +83,8 @@ def _derived(
         return vmap(lambda each: nn.functional.relu(nn.functional.max_pool2d(each, 2)))(normal)
 
     def gradients(values: Tensor, scale: Tensor, shift: Tensor, results: Tensor) -> tuple[Tensor, ...]:
-        return vjp(layers, values, scale, shift)[1](results)
+        found: tuple[Tensor, ...] = vjp(layers, values, scale, shift)[1](results)
+        return found
 
     derived: tuple[Tensor, ...] = vjp(gradients, values, scale, shift, results)[1](above)
     return derived
