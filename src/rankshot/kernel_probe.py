@@ -12,5 +12,7 @@ def _one(out):
     tl.store(out, 1.0)
 
 
-def try_out() -> None:
-    _one[(1,)](torch.empty(1, device="cuda"))
+def try_out(index: int) -> None:
+    """On the CUDA device of this number."""
+    with torch.cuda.device(index):
+        _one[(1,)](torch.empty(1, device="cuda"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.util import find_spec
@@ -22,8 +23,10 @@ def _tried(index: int) -> bool:
     try:
         from rankshot.kernel_probe import try_out
 
-        with torch.cuda.device(index):
-            try_out()
+        # The first call may come from within vmap or grad, where a tensor that is made has no memory that a kernel could
+        # write to: a thread of its own knows nothing of these.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(try_out, index).result()
     except Exception as error:  # whatever it is, there is another way
         warnings.warn(f"Triton is there but does not work, so training is slower: {error}", stacklevel=2)
         return False
