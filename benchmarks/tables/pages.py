@@ -15,8 +15,8 @@ from rankshot.reproduce.photographs.tables import (
     heads,
     of_fine_tuning,
 )
-from rankshot.reproduce.study_tables import gap_table, longer_table
-from rankshot.reproduce.tables import advantage_table, alpha_table, norm_of, trials_table
+from rankshot.reproduce.study_tables import decay_table, gap_table, longer_table
+from rankshot.reproduce.tables import NORM, advantage_table, alpha_table, trials_table
 
 from ..places import RESULTS, ROOT
 from .defaults import defaults
@@ -47,9 +47,10 @@ SECTIONS = {
     "claim_speed_omniglot": lambda: learning_speed(ROOT / "results", "omniglot"),
     "claim_speed_mini_imagenet": lambda: learning_speed(ROOT / "results", "mini-imagenet"),
     "claim_batches": lambda: advantage_table(ROOT / "results") or NONE_YET,
-    "claim_alpha": lambda: alpha_table(ROOT / "results", norm_of(ROOT / "results", "mini-imagenet") or "batch") or NONE_YET,
+    "claim_alpha": lambda: alpha_table(ROOT / "results", NORM) or NONE_YET,
     "claim_gap": lambda: gap_table(ROOT / "results") or NONE_YET,
     "longer": lambda: longer_table(ROOT / "results") or NONE_YET,
+    "decay": lambda: decay_table(ROOT / "results") or NONE_YET,
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),

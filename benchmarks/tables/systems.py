@@ -9,15 +9,15 @@ from rankshot.methods.method import presets_of
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.published import COLUMNS, NAMES, PUBLISHED, TITLES
 from rankshot.reproduce.systems import systems_table
-from rankshot.reproduce.tables import main_table, means, norm_of, records
+from rankshot.reproduce.tables import NORM, main_table, means, seeds_in
 from rankshot.reproduce.tables import markdown as table
 
 from ..places import FOLDER, ROOT
 
 
 def paper() -> str:
-    """The paper's tables: every data set that has rows, by the norm that validation classes chose, or the paper's."""
-    tables = (main_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch") for name in BENCHMARKS)
+    """The paper's tables: every data set that has rows."""
+    tables = (main_table(ROOT / "results", name, NORM) for name in BENCHMARKS)
     return "\n\n".join(text for text in tables if text)
 
 
@@ -32,20 +32,19 @@ def paper_in_short() -> str:
     """mAP-DLM as published and here, beside the siamese network and Smooth-AP, on two tasks of every data set."""
     results, body = ROOT / "results", []
     for name, tasks in IN_SHORT.items():
-        norm = norm_of(results, name) or "batch"
         for task in tasks:
             published = PUBLISHED[name]["map-dlm"][COLUMNS[name].index(task)]
             rows = (("paper", "siamese"), ("paper", "map-dlm"), ("best", "smooth-ap"), ("best", "map-dlm"))
-            runs = (records(results, f"{name}/{recipe}/{method}/*") for recipe, method in rows)
-            figures = (f"{means(found, norm, [task])[0]:.1f}" if found else "–" for found in runs)
+            runs = (seeds_in(results, f"{name}/{recipe}/{method}", NORM) for recipe, method in rows)
+            figures = (f"{means(found, NORM, [task])[0]:.1f}" if found else "–" for found in runs)
             body.append([f"{NAMES[name]}, {task}", f"{published:.1f}", *figures])
     head = ["mean of three seeds, %", "mAP-DLM, published", "siamese, here", "mAP-DLM, here"]
     return table([*head, "Smooth-AP, our recipe", "mAP-DLM, our recipe"], body)
 
 
 def of_systems(name: str) -> str:
-    """All systems on one data set, by the norm that validation classes chose."""
-    text = systems_table(ROOT / "results", name, norm_of(ROOT / "results", name) or "batch")
+    """All systems on one data set."""
+    text = systems_table(ROOT / "results", name, NORM)
     return text or "Not measured yet."
 
 
@@ -76,6 +75,13 @@ def _ratio(seconds: dict[str, float], method: str) -> str:
     return f"{seconds[method] / seconds['map-dlm']:.2f}x" if method in seconds else "–"
 
 
+ADAPTATION = {  # contenders of benchmarks/adaptation.py, and what they are
+    "as_torch_derives": "derivatives by torch",
+    "written_out": "written out",
+    "with_kernels": "with kernels",
+}
+
+
 def cost_of_adaptation() -> str:
     """An update of MAML, by how the derivatives of its layers are computed."""
     rows, circumstances = [], []
@@ -84,11 +90,12 @@ def cost_of_adaptation() -> str:
         circumstances.append(f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
         for name, result in r.items():
             if isinstance(result, dict):
-                derived, written = (1000 * result["seconds_an_update"][way] for way in ("as_torch_derives", "written_out"))
-                where = f"{name}, {r['processor']}"
-                rows.append([where, f"{derived:.1f} ms", f"{written:.1f} ms", f"**{derived / written:.2f}x**"])
+                seconds = [result["seconds_an_update"].get(way) for way in ADAPTATION]
+                cells = ("–" if each is None else f"{1000 * each:.1f} ms" for each in seconds)
+                best = min(each for each in seconds if each is not None)
+                rows.append([f"{name}, {r['processor']}", *cells, f"**{seconds[0] / best:.2f}x**"])
     note = f"`python -m benchmarks.adaptation`, measured on {'; '.join(circumstances)}."
-    return f"{note}\n\n{table(['preset, machine', 'derivatives by torch', 'written out', 'ratio'], rows)}"
+    return f"{note}\n\n{table(['preset, machine', *ADAPTATION.values(), 'ratio'], rows)}"
 
 
 def options_of_systems() -> str:

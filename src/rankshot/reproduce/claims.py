@@ -14,7 +14,7 @@ from rankshot.schema import read_json
 from .figures import learning_curves
 from .published import COLUMNS, NAMES, PUBLISHED, TITLES
 from .systems import row
-from .tables import markdown, norm_of, records
+from .tables import NORM, markdown, seeds_in
 
 Curve = Sequence[dict[str, Any]]
 AT_REST = 5  # the last validations of a run, of which the mean is what it came to
@@ -48,15 +48,15 @@ def reached_at(curve: Curve, task: str, level: float) -> int | None:
 
 def differences(results: Path, name: str, pairs: Sequence[tuple[str, str]]) -> str:
     """One method less another with the paper's recipe: as published, and here with two standard errors over the seeds."""
-    norm, tasks = norm_of(results, name) or "batch", COLUMNS[name]
+    tasks = COLUMNS[name]
     body = []
     for one, other in pairs:
         label = f"{NAMES[one]} minus {NAMES[other]}"
         if {one, other} <= PUBLISHED[name].keys():
             body.append([f"{label}, as published", *less(PUBLISHED[name][one], PUBLISHED[name][other])])
-        runs = [records(results, f"{name}/paper/{method}/*") for method in (one, other)]
+        runs = [seeds_in(results, f"{name}/paper/{method}", NORM) for method in (one, other)]
         if all(len(found) > 1 for found in runs):
-            figures = ([[record["test"][norm][task]["mean"] for record in found] for found in runs] for task in tasks)
+            figures = ([[record["test"][NORM][task]["mean"] for record in found] for found in runs] for task in tasks)
             body.append([f"{label}, here", *(_difference(*both) for both in figures)])
     return markdown([NAMES[name], *tasks], body)
 
@@ -68,11 +68,10 @@ def _difference(ones: Sequence[float], others: Sequence[float]) -> str:
 
 def ahead_of_others(results: Path, name: str) -> str:
     """mAP-DLM with the paper's recipe less every other system that the paper compares it with, as published and here."""
-    norm = norm_of(results, name) or "batch"
     tasks = [task for task in COLUMNS[name] if not task.startswith("retrieval")]
     body = []
     for system in (other for other in PUBLISHED[name] if other not in ("map-dlm", "map-ssvm")):
-        here = less(row(results, name, "map-dlm", norm), row(results, name, system, norm))
+        here = less(row(results, name, "map-dlm", NORM), row(results, name, system, NORM))
         published = less(PUBLISHED[name]["map-dlm"], PUBLISHED[name][system])
         cells = [text for pair in zip(published, here, strict=True) for text in pair]
         body.append([TITLES[system], *cells[: 2 * len(tasks)]])

@@ -196,7 +196,10 @@ def path_of(run: Run, results: Path) -> Path:
 
 
 def result_of(run: Run, results: Path) -> dict[str, Any] | None:
-    """What is recorded of a run, if it is. A record of other settings is an error: nothing is overwritten."""
+    """What is recorded of a run, if it is. A record of other settings is an error: nothing is overwritten.
+
+    One that was asked fewer episodes is not done yet: it is to be asked again, and is replaced then.
+    """
     path = path_of(run, results)
     if not path.exists():
         return None
@@ -204,12 +207,20 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     asked = None if run.questions is None else run.questions.to_json()
     recorded = {**settings_in(record, path), "questions": record.get("questions")}
     expected = {**settings_of(run.config), "questions": asked}
-    if changed := [name for name in {**expected, **recorded} if recorded.get(name) != expected.get(name)]:
+    changed = [name for name in {**expected, **recorded} if recorded.get(name) != expected.get(name)]
+    if changed == ["questions"] and asked is not None and _asked_fewer(record, asked):
+        return None
+    if changed:
         raise ValueError(
             f"{path} was made with other settings ({', '.join(changed)}): to run it anew, move away this file and the "
             "folder of its run"
         )
     return record
+
+
+def _asked_fewer(record: dict[str, Any], asked: dict[str, Any]) -> bool:
+    before = record["questions"]
+    return isinstance(before, dict) and isinstance(before.get("episodes"), int) and before["episodes"] < asked["episodes"]
 
 
 def run_in(path: Path) -> Run:

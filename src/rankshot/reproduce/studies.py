@@ -4,7 +4,8 @@ mini-imagenet/gap/NAME/SEED            where the paper's figures come from (gap.
 mini-imagenet/objectives/NAME/0        every metric as the objective, judged by every metric
 mini-imagenet/signs/NAME/SEED          the positive update, the negative one, and both at once
 mini-imagenet/batches/NAME/0           128 images of fewer or more classes, and of classes that are near each other
-mini-imagenet/longer/METHOD/SEED       our recipe, as the last trials would have it: with crops, and mAP-DLM for longer
+mini-imagenet/longer/METHOD/SEED       our recipe of then with crops, and mAP-DLM for longer
+mini-imagenet/decay/METHOD-NAME/0      our recipe of then with a centred head and weight decay: what our recipe has now
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from .gap import DATA, gap
 from .job import Run
-from .plan import BENCHMARKS, OF_PHOTOGRAPHS, RUNNING
+from .plan import BEFORE, BENCHMARKS, DECAY, OF_PHOTOGRAPHS, RUNNING, decayed
 from .plan import SEEDS as PLAN_SEEDS
 
 Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
@@ -29,7 +30,7 @@ OBJECTIVES: Variants = {
     for metric, title in METRICS.items()
 }
 SIGNS: Variants = {
-    "positive": ("positive, alpha 10, epsilon 1", {}),
+    "positive": ("positive, alpha 10, epsilon 1", {}),  # what changes nothing is a row of the table
     "negative-1": ("negative, alpha 1, epsilon 1", {"sign": -1, "alpha": 1.0}),
     "negative-0.1": ("negative, alpha 1, epsilon 0.1", {"sign": -1, "alpha": 1.0, "epsilon": 0.1}),
     "both": ("the mean of both, epsilon 1", {"sign": 0}),
@@ -47,14 +48,26 @@ BATCHES: Variants = {
 SEEDS = (0, 1)  # of the signs
 # The best of `trials.ONE_AT_A_TIME` by the validation classes.
 LONGER: dict[str, dict[str, Any]] = {
-    "map-dlm": {"augment": ("flip", "crop"), "learning_rate": 0.002, "updates": 44_000},
-    "smooth-ap": {"augment": ("flip", "crop")},
+    "map-dlm": {**BEFORE, "augment": ("flip", "crop"), "learning_rate": 0.002, "updates": 44_000},
+    "smooth-ap": {**BEFORE, "augment": ("flip", "crop")},
 }
+JITTER: dict[str, Any] = {"augment": ("flip", "jitter")}
+ALL_DECAYS: Variants = {
+    "before": ("our recipe of then", BEFORE),
+    "centred": ("centred head", {**BEFORE, "head": "centred"}),
+    "decay-0.1": ("centred head, weight decay 0.1", decayed(0.1)),
+    "decay-0.3": ("centred head, weight decay 0.3", decayed(0.3)),
+    "decay-0.1-jitter": ("centred head, weight decay 0.1, colours", {**decayed(0.1), **JITTER}),
+    "decay-0.3-jitter": ("centred head, weight decay 0.3, colours", {**decayed(0.3), **JITTER}),
+    "decay-0.1-rate-0.002": ("centred head, weight decay 0.1, rate 0.002", {**decayed(0.1), "learning_rate": 0.002}),
+}
+FEW_DECAYS = {name: ALL_DECAYS[name] for name in ("centred", "decay-0.1")}
+DECAYS = {"map-dlm": ALL_DECAYS, "smooth-ap": ALL_DECAYS, "map-ssvm": FEW_DECAYS, "siamese": FEW_DECAYS}
 
 
 def studies(name: str) -> list[Run]:
     """All of them, in the order in which they are worth having."""
-    return [*gap(), *objectives(), *signs(), *batches(), *longer()] if name == DATA else []
+    return [*gap(), *objectives(), *signs(), *batches(), *longer(), *decays()] if name == DATA else []
 
 
 def objectives() -> list[Run]:
@@ -78,6 +91,23 @@ def longer() -> list[Run]:
     ]
 
 
+def decays() -> list[Run]:
+    """But for what is a row of the table itself: see `decay_run`."""
+    config = BENCHMARKS[DATA].config
+    return [
+        Run(decay_run(method, name), config("best", method, **settings), RUNNING)
+        for method, variants in DECAYS.items()
+        for name, (_, settings) in variants.items()
+        if decay_run(method, name).startswith(f"{DATA}/decay/")
+    ]
+
+
+def decay_run(method: str, name: str) -> str:
+    """What the run of a variant is called; the best by the validation classes became our recipe."""
+    is_ours = DECAYS[method][name][1] == DECAY[method]
+    return f"{DATA}/best/{method}/0" if is_ours else f"{DATA}/decay/{method}-{name}/0"
+
+
 def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = RUNNING) -> list[Run]:
     config = BENCHMARKS[DATA].config
     return [
@@ -88,4 +118,5 @@ def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any =
         )
         for seed in seeds
         for name, (_, settings) in variants.items()
+        if settings or study == "objectives"  # which is judged by more than the row is
     ]

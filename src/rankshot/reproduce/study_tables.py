@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
 from .gap import DATA, VARIANTS
 from .job import NORMS
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
-from .studies import BATCHES, LONGER, METRICS, OBJECTIVES, SIGNS, Variants
-from .tables import Record, asked_by, markdown, means, records
+from .studies import BATCHES, DECAYS, LONGER, METRICS, OBJECTIVES, SIGNS, Variants, decay_run
+from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
+CHOSEN_BY = ("1-shot 5-way", "5-shot 5-way", "retrieval 5-way", "retrieval 16-way")  # validation tasks
 
 
 def objectives_table(results: Path) -> str | None:
@@ -52,11 +53,19 @@ def _judged(record: Record, metric: str) -> float:
 
 
 def signs_table(results: Path) -> str | None:
-    return _table("update", variant_rows(results, "signs", SIGNS, lambda _: "positive"))
+    return _table("update", beside_the_row(results, "signs", SIGNS))
 
 
 def batches_table(results: Path) -> str | None:
-    return _table("128 images of", variant_rows(results, "batches", BATCHES, lambda _: "8-classes"))
+    return _table("128 images of", beside_the_row(results, "batches", BATCHES))
+
+
+def beside_the_row(results: Path, study: str, variants: Variants) -> list[list[str]]:
+    """Variants of mAP-DLM's row, by running statistics; the first of them, which sets nothing, is that row."""
+    base, *others = variants
+    folders = {base: f"{DATA}/paper/map-dlm", **{name: f"{DATA}/{study}/{name}" for name in others}}
+    rows = variant_rows(results, folders, variants, lambda _: base, (NORM,))
+    return rows if len(rows) > 1 else []
 
 
 def gap_table(results: Path) -> str | None:
@@ -66,35 +75,59 @@ def gap_table(results: Path) -> str | None:
         "mAP-DLM, alpha 10, as published": PUBLISHED[DATA]["map-dlm"],
     }
     above = [[label, *("–" if each is None else f"{each:.2f}" for each in row)] for label, row in published.items()]
-    rows = variant_rows(results, "gap", VARIANTS, lambda name: "dlm-as-it-is" if name.startswith("dlm-") else "as-it-is")
+    folders = {name: f"{DATA}/gap/{name}" for name in VARIANTS}
+    rows = variant_rows(
+        results, folders, VARIANTS, lambda name: "dlm-as-it-is" if name.startswith("dlm-") else "as-it-is", NORMS
+    )
     return _table("what is changed", [*above, *rows]) if rows else None
 
 
-def variant_rows(results: Path, study: str, variants: Variants, base_of: Callable[[str], str]) -> list[list[str]]:
-    """Two rows a variant that is there, one a norm: means over its seeds, and the difference to the variant that it is
-    compared with, which is that of its name by `base_of`."""
-    runs = {name: records(results, f"{DATA}/{study}/{name}/*") for name in variants}
+def variant_rows(
+    results: Path, folders: Mapping[str, str], variants: Variants, base_of: Callable[[str], str], norms: Sequence[str]
+) -> list[list[str]]:
+    """A row for every variant that is there and every norm: means over its seeds, and the difference to the variant that it
+    is compared with, which is that of its name by `base_of`."""
     rows = []
     for name, (words, _) in variants.items():
-        for norm in NORMS if runs[name] else ():
-            base = base_of(name)
-            against = means(runs[base], norm, TASKS) if name != base and runs[base] else None
-            seeds = f"{len(runs[name])} seed{'s' * (len(runs[name]) > 1)}"
-            rows.append([f"{words} ({seeds}), {norm} statistics", *_cells(means(runs[name], norm, TASKS), against)])
+        for norm in norms:
+            if runs := seeds_in(results, folders[name], norm):
+                base = seeds_in(results, folders[base_of(name)], norm) if name != base_of(name) else []
+                against = means(base, norm, TASKS) if base else None
+                by = f", {norm} statistics" if len(norms) > 1 else ""
+                rows.append([f"{words} ({seeds_told(runs)}){by}", *_cells(means(runs, norm, TASKS), against)])
     return rows
 
 
 def longer_table(results: Path) -> str | None:
-    """Our recipe, and what the last trials would have instead: on the validation classes, and on the test classes."""
+    """Our recipe of then, and what the last trials would have had: on the validation classes, and on the test classes."""
     body = []
     for method in LONGER:
-        for folder, words in (("best", "our recipe"), ("longer", "the best of the last trials")):
-            if runs := records(results, f"{DATA}/{folder}/{method}/*"):
-                at_last = 100 * mean(list(record["validation"]["running"].values())[-1]["mean"] for record in runs)
-                episodes = max(asked_by("running", record["questions"]) for record in runs)
-                figures = (f"{figure:.2f}" for figure in means(runs, "running", TASKS))
-                body.append([f"{NAMES[method]}, {words}", f"{at_last:.2f}", f"{episodes:,}", *figures])
-    return markdown([NAMES[DATA], "validation: retrieval 16-way", "test episodes", *TASKS], body) if body else None
+        for folder, words in (
+            (decay_run(method, "before").removesuffix("/0"), "our recipe of then"),
+            (f"{DATA}/longer/{method}", "the best of these trials"),
+        ):
+            if runs := seeds_in(results, folder, NORM):
+                at_last = 100 * mean(list(record["validation"][NORM].values())[-1]["mean"] for record in runs)
+                figures = (f"{figure:.2f}" for figure in means(runs, NORM, TASKS))
+                body.append([f"{NAMES[method]}, {words} ({seeds_told(runs)})", f"{at_last:.2f}", *figures])
+    return markdown([NAMES[DATA], "validation: retrieval 16-way", *TASKS], body) if body else None
+
+
+def decay_table(results: Path) -> str | None:
+    """A centred head and weight decay: the mean of the validation tasks that chose, and the test classes."""
+    body = []
+    for method, variants in DECAYS.items():
+        for name, (words, _) in variants.items():
+            folder = decay_run(method, name).removesuffix("/0")
+            if runs := seeds_in(results, folder, NORM):
+                chosen = 100 * mean(record["validation"][NORM][task]["mean"] for record in runs for task in CHOSEN_BY)
+                test = means(runs, NORM, TASKS)
+                by_mean = 100 * mean(record["test_by_class_mean"]["5-shot 5-way"]["mean"] for record in runs)
+                ours = ": our recipe" if "/best/" in folder else ""
+                figures = (f"{each:.2f}" for each in (chosen, test[0], by_mean, *test[2:]))
+                body.append([f"{NAMES[method]}, {words} ({seeds_told(runs)}){ours}", *figures])
+    tasks = [TASKS[0], f"{TASKS[1]}, class mean", *TASKS[2:]]
+    return markdown([NAMES[DATA], "validation", *tasks], body) if body else None
 
 
 def _cells(figures: Sequence[float], against: Sequence[float] | None) -> list[str]:
@@ -130,9 +163,15 @@ SECTIONS: tuple[tuple[str, str, Callable[[Path], str | None]], ...] = (
         batches_table,
     ),
     (
-        "The last trials",
-        "Means in % over three seeds, batch norm with running statistics, with mirror images.",
+        "Longer, with crops",
+        "Means in % over seeds and 10,000 episodes, with mirror images.",
         longer_table,
+    ),
+    (
+        "A centred head and weight decay",
+        "Means in % over seeds and 10,000 episodes, with mirror images. Validation: the mean of 5-way classification "
+        "with one and with five shots, and of 5-way and 16-way retrieval, on 3,000 episodes of the validation classes.",
+        decay_table,
     ),
 )
 

@@ -6,7 +6,7 @@ run that was made for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,20 @@ from rankshot.methods.method import presets_of
 from .job import Run
 from .plan import BENCHMARKS, METHODS, RUNNING, SEEDS
 from .published import COLUMNS, DIGITS, PUBLISHED, TITLES
-from .tables import Record, markdown, means, records
+from .tables import NORM, Record, asked_by, markdown, means, seeds_in, seeds_told
 
-# Where a run is not as its preset has it: another length, for want of time, and the table says so; or a rate that falls to
-# 0, which ends better where MAML takes several steps a task. What learns every episode anew validates seldom.
-CHANGED: dict[str, dict[str, dict[str, Any]]] = {
+# The slow ones, by preset, learn for fewer updates than in their papers, for want of time, and the table says so (but for
+# ARC). Where MAML takes several steps a task, so short a run at a constant rate ended badly (results/omniglot/earlier): it
+# falls to 0.
+FEWER: dict[str, dict[str, dict[str, Any]]] = {
     "maml": {
-        "omniglot-20-way": {"schedule": "cosine"},
+        "omniglot": {"updates": 30_000},
+        "omniglot-5-shot": {"updates": 8_000},
+        "omniglot-20-way": {"updates": 10_000, "schedule": "cosine"},
         "omniglot-20-way-5-shot": {"updates": 4_000, "schedule": "cosine"},
-        "mini-imagenet": {"schedule": "cosine", "validate_every": 5_000},
-        "mini-imagenet-5-shot": {"schedule": "cosine", "validate_every": 5_000},
+        # and validates seldom, since it learns every episode anew
+        "mini-imagenet": {"updates": 48_000, "schedule": "cosine", "validate_every": 5_000},
+        "mini-imagenet-5-shot": {"updates": 19_000, "schedule": "cosine", "validate_every": 3_000},
     },
     "meta-lstm": {
         "omniglot": {"updates": 6_000},
@@ -73,7 +77,7 @@ def systems(name: str) -> list[Run]:
         for method in (method for method in TITLES if method not in METHODS and seed in seeds_of(name, method)):
             for label, preset in presets(name, method).items():
                 settings: dict[str, Any] = {**settings_for(method, preset), **held, "seed": seed}
-                config = benchmark.base.changed(**settings | CHANGED.get(method, {}).get(preset, {}))
+                config = benchmark.base.changed(**settings | FEWER.get(method, {}).get(preset, {}))
                 runs.append(Run(f"{name}/systems/{label}/{seed}", config, RUNNING, validation_norms=()))
     return runs
 
@@ -87,15 +91,15 @@ def row(results: Path, name: str, method: str, norm: str) -> list[float | None]:
     """A system's figure in every column, in percent; None where it has none."""
     cells: list[float | None] = []
     for task in COLUMNS[name]:
-        runs = runs_of(results, name, label_for(name, method, task))
+        runs = runs_of(results, name, label_for(name, method, task), norm)
         has_it = bool(runs) and task in runs[0]["test"][norm]
         cells.append(means(runs, norm, [task])[0] if has_it else None)
     return cells
 
 
-def runs_of(results: Path, name: str, label: str) -> list[Record]:
+def runs_of(results: Path, name: str, label: str, norm: str = NORM) -> list[Record]:
     folder = "paper" if label in METHODS else "systems"
-    return records(results, f"{name}/{folder}/{label}/*")
+    return seeds_in(results, f"{name}/{folder}/{label}", norm)
 
 
 def updates_told(results: Path, name: str, method: str) -> str:
@@ -108,6 +112,18 @@ def updates_told(results: Path, name: str, method: str) -> str:
             falls = ", learning rate falls to 0" if config["schedule"] == "cosine" else ""
             lengths.append(f"{config['updates']:,}{of} ({label}{falls})")
     return "; ".join(lengths)
+
+
+def how_measured(results: Path, name: str, methods: Iterable[str], norm: str) -> str:
+    """How many seeds and episodes the figures of each system have, those of most systems first."""
+    alike: dict[str, list[str]] = {}
+    for method in methods:
+        runs = [runs_of(results, name, label, norm) for label in labels(name, method)]
+        fewest = min(filter(None, runs), key=len)
+        episodes = min(asked_by(norm, record["questions"]) for found in runs for record in found)
+        alike.setdefault(f"{seeds_told(fewest)} and {episodes:,} episodes", []).append(TITLES[method])
+    groups = sorted(alike.items(), key=lambda group: -len(group[1]))
+    return " ".join(f"{how[0].upper()}{how[1:]} per task: {', '.join(those)}." for how, those in groups)
 
 
 def far_from_published(name: str, method: str, here: Sequence[float | None]) -> list[str]:
@@ -132,11 +148,11 @@ def systems_table(results: Path, name: str, norm: str) -> str | None:
             if cells is not None:
                 figures = ("–" if figure is None else f"{figure:.{DIGITS[name]}f}" for figure in cells)
                 body.append([f"{TITLES[method]}, {label}", *figures])
-    notes = [f"Means in %, batch norm with {norm} statistics."]
-    for method in (candidate for candidate in CHANGED if candidate in measured):
+    notes = [f"Means in %, batch norm with {norm} statistics.", how_measured(results, name, measured, norm)]
+    for method in (candidate for candidate in FEWER if candidate in measured):
         notes.append(f"Updates of {TITLES[method]}, of its authors' where known: {updates_told(results, name, method)}.")
     if far := [text for method, here in measured.items() for text in far_from_published(name, method, here)]:
         notes.append(f"More than {FAR:.0f} points from the published figure: {', '.join(far)}.")
-    if missing := [label for method in TITLES for label in labels(name, method) if not runs_of(results, name, label)]:
+    if missing := [label for method in TITLES for label in labels(name, method) if not runs_of(results, name, label, norm)]:
         notes.append(f"Not run yet: {', '.join(missing)}.")
     return "\n\n".join([markdown(["", *COLUMNS[name]], body), " ".join(notes)])

@@ -18,6 +18,7 @@ from .plan import BATCH_SIZES, BENCHMARKS, METHODS, RECIPES, SEEDS, batch_run
 from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 
 Record = dict[str, Any]
+NORM = "running"  # by which the tables of the documentation are made: an answer depends on no other query
 WHOSE = {"paper": "the paper's recipe", "best": "our recipe"}
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}  # seeds -> standard errors of a 95 % interval of their mean
 UNMIRRORED = "unmirrored"  # what a network of mirror images gives without them
@@ -41,10 +42,25 @@ def records(results: Path, pattern: str) -> list[Record]:
     return list(by_path.values())
 
 
-def seeds_of(results: Path, name: str, recipe: str, method: str) -> list[tuple[str, list[Record]]]:
+def seeds_in(results: Path, folder: str, norm: str) -> list[Record]:
+    """The seeds of a row that were asked by this norm. Where some were asked more episodes than others, these alone."""
+    runs = [record for record in records(results, f"{folder}/*") if has_norm(record, norm)]
+    most = max((record["questions"]["episodes"] for record in runs), default=0)
+    return [record for record in runs if record["questions"]["episodes"] == most]
+
+
+def seeds_told(runs: Sequence[Record]) -> str:
+    return f"{len(runs)} seed{'s' * (len(runs) > 1)}"
+
+
+def has_norm(record: Record, norm: str) -> bool:
+    return bool((record["test"] or {}).get(norm))
+
+
+def seeds_of(results: Path, name: str, recipe: str, method: str, norm: str) -> list[tuple[str, list[Record]]]:
     """What a row is called, and the records of its seeds; a second one without mirror images, where ours has some."""
-    runs = records(results, f"{name}/{recipe}/{method}/*")
-    few = f" ({len(runs)} seed{'s' * (len(runs) > 1)})" if len(runs) < len(SEEDS) else ""
+    runs = seeds_in(results, f"{name}/{recipe}/{method}", norm)
+    few = f" ({seeds_told(runs)})" if len(runs) < len(SEEDS) else ""
     mirrored = " with mirror images" if runs and runs[0]["config"].get("mirror") else ""
     rows = [(f"{WHOSE[recipe]}{mirrored}{few}", runs)]
     if all(UNMIRRORED in record for record in runs):
@@ -55,26 +71,17 @@ def seeds_of(results: Path, name: str, recipe: str, method: str) -> list[tuple[s
 
 
 def check_figures(path: Path, record: Record, kind: str) -> None:
-    """By both norms; a run that was asked nothing has none."""
+    """By every norm that it was asked by; a run that was asked nothing has none."""
     test = record[kind]
     if test is None and not record.get("questions"):
         return
-    by_norm = [test.get(norm) for norm in NORMS] if isinstance(test, dict) else [None]
+    norms = NORMS if (record.get("questions") or {}).get("batch_episodes") != 0 and kind != "validation" else (NORM,)
+    by_norm = [test.get(norm) for norm in norms] if isinstance(test, dict) else [None]
     for tasks in by_norm:
         cells = list(tasks.values()) if isinstance(tasks, dict) else [None]
         figures = [cell.get(part) if isinstance(cell, dict) else None for cell in cells for part in ("mean", "interval")]
         if not all(type(figure) is float and math.isfinite(figure) for figure in figures):
-            raise ValueError(f"{path} is damaged: {kind!r} should hold a mean and an interval of every task, by both norms")
-
-
-def norm_of(results: Path, name: str) -> str | None:
-    """The norm under which rows and curves do better on the validation classes; None where none of them has any."""
-    patterns = [f"{name}/{recipe}/*/*" for recipe in RECIPES] + [f"{name}/curves/*"]
-    kept = (record.get("validation") for pattern in patterns for record in records(results, pattern))
-    validations = [validation for validation in kept if validation and all(validation.get(norm) for norm in NORMS)]
-    if not validations:
-        return None
-    return max(NORMS, key=lambda norm: mean(list(validation[norm].values())[-1]["mean"] for validation in validations))
+            raise ValueError(f"{path} is damaged: {kind!r} should hold a mean and an interval of every task, by every norm")
 
 
 def means(runs: Sequence[Record], norm: str, tasks: Sequence[str]) -> list[float]:
@@ -97,7 +104,7 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
         if method in PUBLISHED[name]:
             rows.append((f"{NAMES[method]}, as published", PUBLISHED[name][method]))
         for recipe in RECIPES:
-            for whose, runs in seeds_of(results, name, recipe, method):
+            for whose, runs in seeds_of(results, name, recipe, method, norm):
                 rows.append((f"{NAMES[method]}, here, {whose}", means(runs, norm, tasks)))
                 seeds.add(len(runs))
                 episodes.update(asked_by(norm, record["questions"]) for record in runs)
@@ -135,7 +142,7 @@ def spread_table(results: Path, name: str, norm: str) -> str | None:
     tasks, body = COLUMNS[name], []
     for recipe in RECIPES:
         for method in METHODS:
-            for whose, runs in seeds_of(results, name, recipe, method):
+            for whose, runs in seeds_of(results, name, recipe, method, norm):
                 body.append([f"{NAMES[method]}, {whose}", *(with_interval(runs, norm, task) for task in tasks)])
     return markdown([NAMES[name], *tasks], body) if body else None
 
@@ -160,14 +167,14 @@ def alpha_table(results: Path, norm: str) -> str | None:
     name = "mini-imagenet"
     tasks, body = COLUMNS[name], []
     for method, published in ALPHA_ONE.items():
-        for alpha, pattern, figures in (
-            (1, f"{name}/alpha/{method}-1/*", published),
-            (10, f"{name}/paper/{method}/*", PUBLISHED[name][method]),
+        for alpha, folder, figures in (
+            (1, f"{name}/alpha/{method}-1", published),
+            (10, f"{name}/paper/{method}", PUBLISHED[name][method]),
         ):
-            if runs := records(results, pattern):
+            if runs := seeds_in(results, folder, norm):
                 body.append([f"{NAMES[method]}, alpha {alpha}, as published", *(f"{figure:.2f}" for figure in figures)])
-                here = means(runs, norm, tasks)
-                body.append([f"{NAMES[method]}, alpha {alpha}, here", *(f"{figure:.2f}" for figure in here)])
+                here = (f"{figure:.2f}" for figure in means(runs, norm, tasks))
+                body.append([f"{NAMES[method]}, alpha {alpha}, here ({seeds_told(runs)})", *here])
     return markdown([NAMES[name], *tasks], body) if body else None
 
 
@@ -244,10 +251,10 @@ def all_tables(results: Path) -> str:
         if main_table(results, name, "running") is None:
             continue
         parts.append(f"## {NAMES[name]}")
-        if norm := norm_of(results, name):
-            parts.append(f"On the validation classes, batch norm with **{norm}** statistics does better.")
         for norm in NORMS:
-            parts += [f"### Batch norm with {norm} statistics", str(main_table(results, name, norm))]
+            if (table := main_table(results, name, norm)) is None:
+                continue
+            parts += [f"### Batch norm with {norm} statistics", table]
             parts += ["With 95 % intervals over seeds and episodes; in brackets, the standard deviation over seeds:"]
             parts += [str(spread_table(results, name, norm))]
         if name == "mini-imagenet" and (table := advantage_table(results)):
@@ -257,7 +264,7 @@ def all_tables(results: Path) -> str:
                 "16-way retrieval on the validation classes. One seed each; 95 % intervals over episodes.",
                 table,
             ]
-    if table := alpha_table(results, norm_of(results, "mini-imagenet") or "batch"):
+    if table := alpha_table(results, NORM):
         parts += ["## Alpha", table]
     for name in BENCHMARKS:
         if table := again_table(results, name):
