@@ -8,7 +8,8 @@ from rankshot import Embedder
 from rankshot.data import load
 from rankshot.fewshot.evaluation import embed_all
 from rankshot.models import from_pretrained, save_pretrained
-from rankshot.models.headed import SHRINKAGE, head_for, headed_in
+from rankshot.models.export import export
+from rankshot.models.headed import CENTRE, POWER, SHRINKAGE, Centred, head_for, headed_in
 from rankshot.models.network import build, trunk_of
 from rankshot.preprocess import Preprocess
 from rankshot.tensors import read_tensors
@@ -163,3 +164,50 @@ def test_a_whitened_head_begins_fitted_and_goes_on_as_it_was(tmp_path, drawn):
     train(further, tmp_path / "further")
     weights = [headed_in(from_pretrained(tmp_path / name)).head.weight for name in ("whole", "further")]
     torch.testing.assert_close(*weights)
+
+
+def test_a_centred_head_takes_a_part_of_the_mean_away():
+    network, images = headed(head="centred"), torch.rand(6, 1, 28, 28)
+    trunk, head = trunk_of(network), headed_in(network).head
+    assert network.embedding_dim == trunk(images).shape[1]
+    mean = torch.rand(network.embedding_dim) / 10
+    head.norm.running_mean.copy_(mean)
+    with torch.no_grad():
+        powers = torch.nn.functional.normalize(trunk(images) ** POWER, dim=1)  # a ReLU leaves nothing below 0
+        torch.testing.assert_close(network(images), powers - CENTRE * mean, atol=1e-6, rtol=1e-5)
+    negative = torch.randn(4, 3)
+    signed = negative.sign() * negative.abs() ** POWER
+    torch.testing.assert_close(Centred.powers(negative), torch.nn.functional.normalize(signed, dim=1))
+
+
+def test_a_centred_head_follows_the_mean_and_changes_nothing_in_training():
+    head = Centred(3).train()
+    embeddings = torch.rand(5, 3, requires_grad=True)
+    for _ in range(200):
+        assert head(embeddings) is embeddings
+    assert head(embeddings[:1]).shape == (1, 3)  # one image alone is not followed
+    torch.testing.assert_close(head.norm.running_mean, Centred.powers(embeddings).mean(0).detach())
+    assert list(head.parameters()) == []
+    zero = torch.zeros(2, 3, requires_grad=True)
+    head.eval()(zero).sum().backward()
+    assert torch.equal(zero.grad, torch.zeros(2, 3))  # where the power itself has no slope
+
+
+@pytest.mark.slow
+def test_a_centred_head_is_trained_saved_resumed_and_exported(tmp_path, drawn):
+    config = small(updates=8, checkpoint_every=4, validate_every=0, head="centred", root=drawn)
+    train(config, tmp_path / "whole")
+    train(config.changed(updates=4), tmp_path / "parts")
+    train(config, tmp_path / "parts", resume=True)
+    whole, parts = (read_tensors(tmp_path / name / "model.safetensors") for name in ("whole", "parts"))
+    name = "head.norm.running_mean"
+    assert all(torch.equal(whole[each], parts[each]) for each in whole)
+    assert whole[name].norm() > 0.1
+    network = from_pretrained(tmp_path / "whole").eval()
+    assert export(network, (1, 28, 28), tmp_path / "network.onnx", {}) < 1e-4  # how far its answers are from ours
+    assert torch.equal(headed_in(network).head.norm.running_mean, whole[name])
+
+
+def test_a_centred_head_has_nothing_to_learn_alone():
+    with pytest.raises(ValueError, match="a centred head learns nothing"):
+        small(head="centred", frozen=("all",))

@@ -43,7 +43,7 @@ def test_the_record(done):
     assert record["side_by_side"] == 1
     tasks = ["1-shot 3-way", "2-shot 3-way", "retrieval 3-way"]
     assert {norm: list(found) for norm, found in record["test"].items()} == {"running": tasks, "batch": tasks}
-    assert list(record["validation"]["batch"]) == ["1-shot 3-way", "retrieval 3-way"]
+    assert list(record["validation"]["running"]) == ["1-shot 3-way", "retrieval 3-way"]
 
 
 def test_it_says_what_the_kept_network_does(done):
@@ -79,6 +79,8 @@ def test_batch_statistics_may_have_fewer_episodes(done, tmp_path):
     fewer = fewshot.evaluate(from_pretrained(folder / "run"), images, tasks, 5, seed=0, batch_norm="batch")
     assert again["test"]["batch"] == fewshot.summary(fewer)
     assert run_in(tmp_path / f"{run.name}.json").questions == asked
+    nothing = perform(replace(run, questions=replace(ASKED, batch_episodes=0)), folder / "run", tmp_path)
+    assert nothing["test"] == {"running": record["test"]["running"]}
 
 
 def test_retrieval_may_be_judged_by_several_metrics(done, tmp_path):
@@ -118,6 +120,8 @@ def test_a_record_of_other_settings_is_not_taken(done):
         result_of(other, folder / "results")
     with pytest.raises(ValueError, match=r"other settings \(questions\)"):
         result_of(replace(run, questions=Questions(episodes=7)), folder / "results")
+    more = replace(ASKED, episodes=20)  # it is to be asked again
+    assert result_of(replace(run, questions=more), folder / "results") is None
     assert result_of(replace(run, name="small/paper/map-dlm/1"), folder / "results") is None
 
 

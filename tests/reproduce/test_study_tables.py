@@ -6,12 +6,23 @@ from pathlib import Path
 import pytest
 
 from rankshot.reproduce import study_tables
+from rankshot.reproduce.plan import rows
 from rankshot.reproduce.published import COLUMNS
 from rankshot.reproduce.studies import METRICS, studies
-from rankshot.reproduce.study_tables import batches_table, gap_table, objectives_table, page, signs_table
+from rankshot.reproduce.study_tables import (
+    CHOSEN_BY,
+    batches_table,
+    decay_table,
+    gap_table,
+    objectives_table,
+    page,
+    signs_table,
+)
 
 RESULTS = Path(__file__).parents[2] / "results"
-RUNS = {run.name: run for run in studies("mini-imagenet")}
+RUNS = {
+    run.name: run for run in (*studies("mini-imagenet"), *rows("mini-imagenet", "paper"), *rows("mini-imagenet", "best"))
+}
 
 
 def write(results, name, mean, judged=None):
@@ -73,15 +84,31 @@ def test_objectives(tmp_path):
 
 
 def test_signs_and_batches(tmp_path):
-    write(tmp_path, "signs/positive/0", 0.4)
+    write(tmp_path, "paper/map-dlm/0", 0.4)
+    assert signs_table(tmp_path) is None  # nothing beside the row yet
     write(tmp_path, "signs/both/0", 0.41)
     write(tmp_path, "signs/both/1", 0.42)
     write(tmp_path, "batches/8-classes-near/0", 0.3)
     lines = signs_table(tmp_path).splitlines()
-    assert lines[4].startswith("| the mean of both, epsilon 1 (2 seeds), running statistics | 41.50 (+1.50) |")
+    assert lines[2].startswith("| positive, alpha 10, epsilon 1 (1 seed) | 40.00 |")
+    assert lines[3].startswith("| the mean of both, epsilon 1 (2 seeds) | 41.50 (+1.50) |")
     assert len(batches_table(tmp_path).splitlines()) == 4
     titles = [line for line in page(tmp_path).splitlines() if line.startswith("#")]
     assert titles == ["## Studies on mini-ImageNet", "### Signs of the update", "### Classes of a batch"]
+
+
+def test_a_centred_head_and_weight_decay(tmp_path):
+    assert decay_table(tmp_path) is None
+    for name, mean in (("decay/map-dlm-before/0", 0.4), ("best/map-dlm/0", 0.42), ("best/map-dlm/1", 0.44)):
+        write(tmp_path, name, mean)
+        path = tmp_path / "mini-imagenet" / f"{name}.json"
+        kept = {task: {"mean": mean + 0.1} for task in CHOSEN_BY}
+        more = {"validation": {"running": kept}, "test_by_class_mean": {"5-shot 5-way": {"mean": mean + 0.2}}}
+        path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
+    assert decay_table(tmp_path).splitlines()[2:] == [
+        "| mAP-DLM, our recipe of then (1 seed) | 50.00 | 40.00 | 60.00 | 40.00 | 40.00 |",
+        "| mAP-DLM, centred head, weight decay 0.3 (2 seeds): our recipe | 53.00 | 43.00 | 63.00 | 43.00 | 43.00 |",
+    ]
 
 
 def test_what_is_committed():

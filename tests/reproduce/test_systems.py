@@ -7,14 +7,16 @@ import pytest
 from rankshot.methods import METHODS, Context, make_method
 from rankshot.reproduce.plan import METHODS as IN_THE_PAPER
 from rankshot.reproduce.published import COLUMNS, PUBLISHED, TITLES
-from rankshot.reproduce.systems import ASKED, label_for, systems, systems_table
+from rankshot.reproduce.systems import ONE_SEED, label_for, systems, systems_table
+
+NAMES = ("omniglot", "mini-imagenet")
 
 
 def made(config):
     return make_method(config.method, Context(64, 100, config.batch.classes, config.batch.size))
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_run_can_be_made(name):
     runs = systems(name)
     assert len({run.name for run in runs}) == len(runs)
@@ -22,11 +24,16 @@ def test_every_run_can_be_made(name):
     for run in runs:
         made(run.config)
         assert (run.config.data.split == "trainval") == (name == "omniglot")
+        assert run.config.run.seed == int(run.name.rsplit("/", 1)[1])
+        assert run.questions.episodes == 10_000
+    for method in {run.config.method.name for run in runs}:
+        seeds = {run.config.run.seed for run in runs if run.config.method.name == method}
+        assert seeds == ({0, 1, 2} if method in PUBLISHED[name] and method not in ONE_SEED else {0})
     assert systems("cub") == []
 
 
 def test_each_paper_s_settings():
-    omniglot, photographs = ({run.name.split("/")[2]: run.config for run in systems(name)} for name in ASKED)
+    omniglot, photographs = ({run.name.split("/")[2]: run.config for run in systems(name)} for name in NAMES)
     assert (omniglot["prototypical"].batch.classes, omniglot["prototypical"].optimiser.decay) == (60, 0.5)
     assert (omniglot["maml-20-way"].batch.classes, omniglot["maml"].batch.classes) == (20, 5)
     filters = [photographs[name].network.architecture.settings["filters"] for name in ("maml", "maml-5-shot")]
@@ -55,7 +62,7 @@ def test_each_paper_s_settings():
     ],
 )
 def test_episodes_of_training(label, way, shot, queries, tasks):
-    (run,) = (run for name in ASKED for run in systems(name) if run.name == f"{label}/0")
+    (run,) = (run for name in NAMES for run in systems(name) if run.name == f"{label}/0")
     method = made(run.config)
     assert (method.way, method.shot, method.per_class - method.shot, method.tasks) == (way, shot, queries, tasks)
 
@@ -93,6 +100,7 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
             "name": f"omniglot/systems/{label}/0",
             "config": config,
             "curve": [],
+            "questions": {"episodes": 700},
             "test": {"running": tasks, "batch": tasks},
         }
         (place / "0.json").write_text(json.dumps(content))
@@ -107,6 +115,7 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
     told = (
         "15,000 of 60,000 (maml); 6,000 of 60,000 (maml-20-way, learning rate falls to 0); 15,000 of 60,000 (maml-5-shot)."
     )
+    assert "1 seed and 700 episodes per task: MAML." in table
     assert f"Updates of MAML, of its authors' where known: {told}" in table
     assert "from the published figure: MAML -8.7 (1-shot 5-way), MAML -15.8 (1-shot 20-way), MAML -4.9 (5-shot" in table
     assert "Not run yet: map-dlm, map-ssvm, siamese, nearest," in table

@@ -17,7 +17,6 @@ from rankshot.reproduce.tables import (
     all_tables,
     alpha_table,
     main_table,
-    norm_of,
     spread_table,
     trials_table,
 )
@@ -55,16 +54,36 @@ def test_means_over_seeds_beside_the_published_figures(results):
     assert "| mAP-DLM, the paper's recipe | 51.00 ± 2.48 (1.00) |" in spread_table(results, "mini-imagenet", "batch")
 
 
-def test_the_norm_is_chosen_on_validation_classes(results, tmp_path):
-    assert norm_of(results, "mini-imagenet") == "batch"
-    assert norm_of(results, "cub") is None
+def asked(path, episodes, **changed):
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "questions": {"episodes": episodes, **changed}}))
+
+
+def test_seeds_that_were_asked_fewer_episodes_are_left_out(results):
+    for seed in (0, 1):
+        asked(results / f"mini-imagenet/paper/map-dlm/{seed}.json", 10_000)
+    lines = main_table(results, "mini-imagenet", "batch").splitlines()
+    assert "| mAP-DLM, here, the paper's recipe (2 seeds) | **50.50** | 50.50 | 50.50 | **50.50** |" in lines
+    assert "2 or 3 seeds per row, 600 or 10,000 episodes per task" in lines[-1]
+
+
+def test_a_row_may_be_asked_by_running_statistics_alone(results):
+    for path in (results / "mini-imagenet/best/map-dlm").glob("*.json"):
+        asked(path, 10_000, batch_episodes=0)
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({**content, "test": {"running": content["test"]["running"]}}))
+    assert "mAP-DLM, here, our recipe" in main_table(results, "mini-imagenet", "running")
+    assert "mAP-DLM, here, our recipe" not in main_table(results, "mini-imagenet", "batch")
+    asked(path, 10_000)
+    with pytest.raises(ValueError, match="should hold a mean and an interval of every task, by every norm"):
+        main_table(results, "mini-imagenet", "batch")
 
 
 def test_alpha(results):
     lines = alpha_table(results, "batch").splitlines()
     assert "| mAP-DLM, alpha 1, as published | 41.64 | 50.40 | 45.21 | 17.30 |" in lines
-    assert "| mAP-DLM, alpha 1, here | 40.00 | 40.00 | 40.00 | 40.00 |" in lines
-    assert "| mAP-DLM, alpha 10, here | 51.00 | 51.00 | 51.00 | 51.00 |" in lines
+    assert "| mAP-DLM, alpha 1, here (3 seeds) | 40.00 | 40.00 | 40.00 | 40.00 |" in lines
+    assert "| mAP-DLM, alpha 10, here (3 seeds) | 51.00 | 51.00 | 51.00 | 51.00 |" in lines
 
 
 def test_the_advantage_over_pairs(results):

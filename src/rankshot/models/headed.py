@@ -121,7 +121,7 @@ class Centred(nn.Module):
     def forward(self, embeddings: Tensor) -> Tensor:
         vectors = self.powers(embeddings.detach() if self.training else embeddings)
         if self.training:
-            if len(vectors) > 1:  # batch norm takes no single one
+            if len(vectors) > 1 or type(self.norm) is not nn.BatchNorm1d:  # torch's takes no single one
                 self.norm(vectors)
             return embeddings
         mean = self.norm.running_mean

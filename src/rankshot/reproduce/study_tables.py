@@ -10,7 +10,7 @@ from statistics import mean
 from .gap import DATA, VARIANTS
 from .job import NORMS
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
-from .studies import BATCHES, DECAYS, LONGER, METRICS, OBJECTIVES, SIGNS, Variants, decay_run
+from .studies import BATCHES, DECAYS, LONGER, METRICS, OBJECTIVES, SIGNS, Variants, decay_folder
 from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
@@ -103,7 +103,7 @@ def longer_table(results: Path) -> str | None:
     body = []
     for method in LONGER:
         for folder, words in (
-            (decay_run(method, "before").removesuffix("/0"), "our recipe of then"),
+            (decay_folder(method, "before"), "our recipe of then"),
             (f"{DATA}/longer/{method}", "the best of these trials"),
         ):
             if runs := seeds_in(results, folder, NORM):
@@ -118,7 +118,7 @@ def decay_table(results: Path) -> str | None:
     body = []
     for method, variants in DECAYS.items():
         for name, (words, _) in variants.items():
-            folder = decay_run(method, name).removesuffix("/0")
+            folder = decay_folder(method, name)
             if runs := seeds_in(results, folder, NORM):
                 chosen = 100 * mean(record["validation"][NORM][task]["mean"] for record in runs for task in CHOSEN_BY)
                 test = means(runs, NORM, TASKS)

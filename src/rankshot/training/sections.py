@@ -103,6 +103,10 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         _check(self)
+        if self.head == "centred" and "all" in self.frozen:
+            raise ValueError(
+                "a centred head learns nothing, and neither would the network: leave out frozen, or take 'linear'"
+            )
 
 
 @dataclass(frozen=True)
