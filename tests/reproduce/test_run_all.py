@@ -13,6 +13,7 @@ from forked import python
 from processes import FOREGROUND
 from small import small
 
+from rankshot.reproduce import run_all as run_all_module
 from rankshot.reproduce.job import Run
 from rankshot.reproduce.run_all import run_all
 from rankshot.tensors import read_notes
@@ -68,6 +69,16 @@ def test_one_that_breaks_down_leaves_the_others_alone(tmp_path, capfd):
     assert run_all([first, broken, third], tmp_path / "results", tmp_path / "runs") == [broken]
     assert "small/1: a batch must have 2 to" in capfd.readouterr().out
     assert second.name == broken.name
+
+
+def test_without_its_gpu_a_process_begins_nothing_else(tmp_path, capfd, monkeypatch):
+    """An error on a GPU is final for the process: what is left is not tried in vain."""
+    assert not run_all_module.gpu_is_lost()
+    monkeypatch.setattr(run_all_module, "gpu_is_lost", lambda: True)  # where there is a GPU, it could not be repaired
+    first, second, third = runs()
+    broken = Run("small/1", small(batch_classes=100_000), None)
+    assert run_all([first, broken, third], tmp_path / "results", tmp_path / "runs") == [broken, third]
+    assert "the GPU answers this process no more" in capfd.readouterr().out
 
 
 def test_bad_options(tmp_path):

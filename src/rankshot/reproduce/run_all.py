@@ -120,5 +120,20 @@ def _take(next_run: Callable[[], Run | None], results: Path, folders: Path, jobs
             return
         except (ValueError, OSError, RuntimeError) as error:  # one run that breaks down leaves the others alone
             say(f"{run.name}: {error}")
+            if gpu_is_lost():
+                say("the GPU answers this process no more, and every other run would fail as well: call again to go on")
+                return
         else:
             say(f"{run.name}: {time.time() - began:.0f} s")
+
+
+def gpu_is_lost() -> bool:
+    """Whether this process can compute on its GPU no more: an error of one kernel, of another process even where several
+    share the GPU through NVIDIA's MPS, is final for all that a process does there."""
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return False
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return True
+    return False
