@@ -75,7 +75,7 @@ def test_without_its_gpu_a_process_begins_nothing_else(tmp_path, capfd, monkeypa
     """An error on a GPU is final for the process: what is left is not tried in vain."""
     assert not run_all_module.gpu_is_lost()
     monkeypatch.setattr(run_all_module, "gpu_is_lost", lambda: True)  # where there is a GPU, it could not be repaired
-    first, second, third = runs()
+    first, _, third = runs()
     broken = Run("small/1", small(batch_classes=100_000), None)
     assert run_all([first, broken, third], tmp_path / "results", tmp_path / "runs") == [broken, third]
     assert "the GPU answers this process no more" in capfd.readouterr().out
