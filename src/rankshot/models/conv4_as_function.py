@@ -39,9 +39,13 @@ def block(
 
     With kernels, where they work, the mean and the variance are constants: nothing can be derived by them.
     """
-    if known is None and values.dtype == filters.dtype == torch.float32 and kernels_work(values.device):
+    if known is None and has_kernels(values, filters):
         return kernel_block(values, filters, scale, shift, eps)
     return plain_block(values, filters, scale, shift, eps, known)
+
+
+def has_kernels(values: Tensor, filters: Tensor) -> bool:
+    return values.dtype == filters.dtype == torch.float32 and kernels_work(values.device)
 
 
 def kernel_block(
@@ -75,7 +79,9 @@ def plain_block(
 def fused_block(
     values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """The same by the batch norm of torch, in far fewer steps. Under `vmap` its second derivatives are wrong."""
+    """The same by kernels or by the batch norm of torch, in far fewer steps. Under `vmap` its second derivatives are wrong."""
+    if known is None and has_kernels(values, filters):
+        return kernel_block(values, filters, scale, shift, eps)
     values = nn.functional.conv2d(values, filters, padding=1)
     normal, mean, sharpness = torch.native_batch_norm(values, scale, shift, None, None, True, 0.0, eps)
     if known is not None:
