@@ -79,7 +79,7 @@ def plain_block(
 def fused_block(
     values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """The same by kernels, or by torch's batch norm in far fewer steps; by that, second derivatives under `vmap` are wrong."""
+    """The same by kernels, or by the batch norm of torch: under `vmap`, its second derivatives are wrong."""
     if known is None and has_kernels(values, filters):
         return kernel_block(values, filters, scale, shift, eps)
     values = nn.functional.conv2d(values, filters, padding=1)
