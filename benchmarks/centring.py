@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,7 +53,7 @@ def heads(of_train: Tensor, of_images: Tensor) -> Iterator[tuple[dict[str, float
 
 
 def main(root: str | None = None) -> None:
-    found = {}
+    found: dict[str, list[dict[str, Any]]] = {}
     for name, data in NETWORKS.items():
         model = from_pretrained(name).eval()
         of_train = views(model, some(load(data, "train", root)))

@@ -19,6 +19,7 @@ from rankshot.reproduce.study_tables import decay_table, gap_table, longer_table
 from rankshot.reproduce.tables import NORM, advantage_table, alpha_table, trials_table
 
 from ..places import RESULTS, ROOT
+from .centring import centring
 from .defaults import defaults
 from .own_images import data, gallery, ready, rejection, rejection_trials
 from .photographs import embedding, fine_tuned, photographs
@@ -50,6 +51,7 @@ SECTIONS = {
     "claim_alpha": lambda: alpha_table(ROOT / "results", NORM) or NONE_YET,
     "claim_gap": lambda: gap_table(ROOT / "results") or NONE_YET,
     "longer": lambda: longer_table(ROOT / "results") or NONE_YET,
+    "centring": centring,
     "decay": lambda: decay_table(ROOT / "results") or NONE_YET,
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
