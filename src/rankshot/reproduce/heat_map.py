@@ -6,16 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from .saving_figures import save
-from .studies import METRICS, OBJECTIVES
+from .studies import METRICS, STUDIED
 from .study_tables import objectives_measured
-
-NAME = "objectives.png"
 
 
 def draw_objectives(results: Path, folder: Path) -> list[Path]:
-    """What was written: nothing, where there is no json yet."""
-    figures = objectives_measured(results)
-    return [draw(figures, folder / NAME)] if figures else []
+    """What was written: nothing for a data set without json yet."""
+    measured = {name: objectives_measured(results, name) for name in STUDIED}
+    return [draw(figures, folder / f"objectives-{name}.png") for name, figures in measured.items() if figures]
 
 
 def draw(figures: dict[str, list[float]], path: Path) -> Path:
@@ -32,7 +30,7 @@ def draw(figures: dict[str, list[float]], path: Path) -> Path:
         for column, value in enumerate(values):
             panel.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8)
     panel.set_xticks(range(len(METRICS)), METRICS.values(), fontsize=8)
-    panel.set_yticks(range(len(figures)), [OBJECTIVES[name][0] for name in figures], fontsize=8)
+    panel.set_yticks(range(len(figures)), list(figures), fontsize=8)
     panel.set_xlabel("judged by, in %", fontsize=8)
     panel.set_ylabel("objective", fontsize=8)
     panel.tick_params(length=0)

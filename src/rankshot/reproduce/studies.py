@@ -1,17 +1,20 @@
-"""Studies beyond the paper on mini-ImageNet. All but the last change one thing of the paper's recipe for mAP-DLM.
+"""Studies beyond the paper. All but the last two change one thing of the paper's recipe.
 
 mini-imagenet/gap/NAME/SEED            where the paper's figures come from (gap.py)
-mini-imagenet/objectives/NAME/0        every metric as the objective, judged by every metric
-mini-imagenet/signs/NAME/SEED          the positive update, the negative one, and both at once
-mini-imagenet/batches/NAME/0           128 images of fewer or more classes, and of classes that are near each other
+DATA/objectives/NAME/SEED              every metric as the objective, judged by every metric
+DATA/signs/NAME/SEED                   the positive update, the negative one, and both at once
+DATA/batches/NAME/SEED                 128 images of fewer or more classes, and of classes that are near each other
 mini-imagenet/longer/METHOD/SEED       our recipe of then with crops, and mAP-DLM for longer
-mini-imagenet/decay/METHOD-NAME/0      our recipe of then with a centred head and weight decay: what our recipe has now
+mini-imagenet/decay/METHOD-NAME/SEED   our recipe of then with a centred head and weight decay: what our recipe has now
+
+Objectives, signs and batches are studied with mAP-DLM, on mini-ImageNet and on Omniglot. On Omniglot the runs are short:
+two cores make all of them in about an hour and a half.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .gap import DATA, gap
@@ -35,17 +38,56 @@ SIGNS: Variants = {
     "negative-0.1": ("negative, alpha 1, epsilon 0.1", {"sign": -1, "alpha": 1.0, "epsilon": 0.1}),
     "both": ("the mean of both, epsilon 1", {"sign": 0}),
 }
-# What is near is known by weights that have learned these very classes.
-NEAR: dict[str, Any] = {"batch_similar_by": "conv4-mini-imagenet"}
-BATCHES: Variants = {
-    "8-classes": ("8 classes", {}),
-    "4-classes": ("4 classes", {"batch_classes": 4}),
-    "16-classes": ("16 classes", {"batch_classes": 16}),
-    "32-classes": ("32 classes", {"batch_classes": 32}),
-    "8-classes-half-near": ("8 classes, half of them near the first", {"batch_similar": 0.5, **NEAR}),
-    "8-classes-near": ("8 classes, all of them near the first", {"batch_similar": 1.0, **NEAR}),
+
+
+@dataclass(frozen=True)
+class Studied:
+    """How objectives, signs and batches are studied on a data set.
+
+    classes     of a batch: those of the paper's recipe, then others
+    near_by     weights by which near classes are found; they have learned these very classes
+    unchanged   where the runs are that change nothing
+    changes     what all runs change of the paper's recipe
+    seeds       of each study
+    """
+
+    classes: tuple[int, ...]
+    near_by: str
+    unchanged: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def variants(self, study: str) -> Variants:
+        return {"objectives": OBJECTIVES, "signs": SIGNS}.get(study) or self.batches()
+
+    def batches(self) -> Variants:
+        usual, *others = self.classes
+        near = {"batch_similar_by": self.near_by}
+        return {
+            f"{usual}-classes": (f"{usual} classes", {}),
+            **{f"{number}-classes": (f"{number} classes", {"batch_classes": number}) for number in others},
+            f"{usual}-classes-half-near": (f"{usual} classes, half of them near the first", {"batch_similar": 0.5, **near}),
+            f"{usual}-classes-near": (f"{usual} classes, all of them near the first", {"batch_similar": 1.0, **near}),
+        }
+
+
+STUDIES = ("objectives", "signs", "batches")
+STUDIED = {
+    DATA: Studied(
+        classes=(8, 4, 16, 32),
+        near_by="conv4-mini-imagenet",
+        unchanged=f"{DATA}/paper/map-dlm",
+        seeds={"objectives": (0,), "signs": (0, 1), "batches": (0,)},
+    ),
+    "omniglot": Studied(
+        classes=(16, 8, 32, 64),
+        near_by="conv4-omniglot",
+        unchanged="omniglot/objectives/ap",
+        changes={"updates": 4_000},
+        seeds=dict.fromkeys(STUDIES, (0, 1)),
+    ),
 }
-SEEDS = (0, 1)  # of the signs
+
 # The best of `trials.ONE_AT_A_TIME` by the validation classes.
 LONGER: dict[str, dict[str, Any]] = {
     "map-dlm": {**BEFORE, "augment": ("flip", "crop"), "learning_rate": 0.002, "updates": 44_000},
@@ -68,19 +110,27 @@ DECAYS = {"map-dlm": ALL_DECAYS, "smooth-ap": ALL_DECAYS, "map-ssvm": FEW_DECAYS
 
 def studies(name: str) -> list[Run]:
     """All of them, in the order in which they are worth having."""
-    return [*gap(), *objectives(), *signs(), *batches(), *longer(), *decays()] if name == DATA else []
+    common = [run for study in STUDIES for run in runs_of(name, study)] if name in STUDIED else []
+    common.sort(key=lambda run: run.config.run.seed)  # one of each first
+    return [*gap(), *common, *longer(), *decays()] if name == DATA else common
 
 
-def objectives() -> list[Run]:
-    return _runs("objectives", OBJECTIVES, (0,), JUDGED)
+def runs_of(name: str, study: str) -> list[Run]:
+    """Those of one study, seed by seed."""
+    studied, config = STUDIED[name], BENCHMARKS[name].config
+    questions = JUDGED if study == "objectives" else RUNNING
+    return [
+        Run(f"{folder}/{seed}", config("paper", "map-dlm", seed, **{**studied.changes, **settings}), questions)
+        for seed in studied.seeds[study]
+        for variant, (_, settings) in studied.variants(study).items()
+        if (folder := study_folder(name, study, variant)).startswith(f"{name}/{study}/")
+    ]
 
 
-def signs() -> list[Run]:
-    return _runs("signs", SIGNS, SEEDS)
-
-
-def batches() -> list[Run]:
-    return _runs("batches", BATCHES, (0,))
+def study_folder(name: str, study: str, variant: str) -> str:
+    """Where the runs of a variant are."""
+    studied = STUDIED[name]
+    return f"{name}/{study}/{variant}" if studied.variants(study)[variant][1] else studied.unchanged
 
 
 def longer() -> list[Run]:
@@ -108,17 +158,3 @@ def decay_folder(method: str, name: str) -> str:
     """Where the runs of a variant are; the best by the validation classes became our recipe."""
     is_ours = DECAYS[method][name][1] == DECAY[method]
     return f"{DATA}/best/{method}" if is_ours else f"{DATA}/decay/{method}-{name}"
-
-
-def _runs(study: str, variants: Variants, seeds: Sequence[int], questions: Any = RUNNING) -> list[Run]:
-    config = BENCHMARKS[DATA].config
-    return [
-        Run(
-            f"{DATA}/{study}/{name}/{seed}",
-            config("paper", "map-dlm", seed, **settings),
-            questions,
-        )
-        for seed in seeds
-        for name, (_, settings) in variants.items()
-        if settings or study == "objectives"  # which is judged by more than the row is
-    ]

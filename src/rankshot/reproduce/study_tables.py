@@ -1,4 +1,4 @@
-"""Tables of the studies on mini-ImageNet, from the json files of runs and from nothing else."""
+"""Tables of the studies, from the json files of runs and from nothing else."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from statistics import mean
 from .gap import DATA, VARIANTS
 from .job import NORMS
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
-from .studies import BATCHES, DECAYS, LONGER, METRICS, OBJECTIVES, SIGNS, Variants, decay_folder
+from .studies import DECAYS, LONGER, METRICS, OBJECTIVES, STUDIED, Variants, decay_folder, study_folder
 from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
 CHOSEN_BY = ("1-shot 5-way", "5-shot 5-way", "retrieval 5-way", "retrieval 16-way")  # validation tasks
 
 
-def objectives_table(results: Path) -> str | None:
+def objectives_table(results: Path, name: str) -> str | None:
     """What is optimised, and what the same rankings are worth by every metric; the best of a column is bold."""
-    figures = objectives_measured(results)
+    figures = objectives_measured(results, name)
     if not figures:
         return None
     best = [max(f"{row[at]:06.2f}" for row in figures.values()) for at in range(len(METRICS))]
     rows = [
         [
-            OBJECTIVES[name][0],
+            label,
             *(f"**{cell:.2f}**" if f"{cell:06.2f}" == top else f"{cell:.2f}" for cell, top in zip(row, best, strict=True)),
         ]
-        for name, row in figures.items()
+        for label, row in figures.items()
     ]
-    return markdown(["objective", *METRICS.values()], rows)
+    return markdown([f"{NAMES[name]}, objective", *METRICS.values()], rows)
 
 
-def objectives_measured(results: Path) -> dict[str, list[float]]:
-    """Name of a run -> by every metric its mean in percent, of what there is."""
+def objectives_measured(results: Path, name: str) -> dict[str, list[float]]:
+    """Objective, in words -> by every metric its mean over seeds in percent, of what there is."""
     found = {}
-    for name in OBJECTIVES:
-        for record in records(results, f"{DATA}/objectives/{name}/0"):
-            found[name] = [100 * _judged(record, metric) for metric in METRICS]
+    for variant, (words, _) in OBJECTIVES.items():
+        if runs := records(results, f"{study_folder(name, 'objectives', variant)}/*"):
+            figures = [100 * mean(_judged(record, metric) for record in runs) for metric in METRICS]
+            found[f"{words} ({seeds_told(runs)})"] = figures
     return found
 
 
@@ -52,20 +53,21 @@ def _judged(record: Record, metric: str) -> float:
     return value
 
 
-def signs_table(results: Path) -> str | None:
-    return _table("update", beside_the_row(results, "signs", SIGNS))
+def signs_table(results: Path, name: str) -> str | None:
+    return beside_the_unchanged(results, name, "signs", "update")
 
 
-def batches_table(results: Path) -> str | None:
-    return _table("128 images of", beside_the_row(results, "batches", BATCHES))
+def batches_table(results: Path, name: str) -> str | None:
+    return beside_the_unchanged(results, name, "batches", "128 images of")
 
 
-def beside_the_row(results: Path, study: str, variants: Variants) -> list[list[str]]:
-    """Variants of mAP-DLM's row, by running statistics; the first of them, which sets nothing, is that row."""
-    base, *others = variants
-    folders = {base: f"{DATA}/paper/map-dlm", **{name: f"{DATA}/{study}/{name}" for name in others}}
-    rows = variant_rows(results, folders, variants, lambda _: base, (NORM,))
-    return rows if len(rows) > 1 else []
+def beside_the_unchanged(results: Path, name: str, study: str, first: str) -> str | None:
+    """Variants of the paper's recipe for mAP-DLM, by running statistics; the first of them changes nothing."""
+    variants = STUDIED[name].variants(study)
+    folders = {variant: study_folder(name, study, variant) for variant in variants}
+    unchanged = next(iter(variants))
+    rows = variant_rows(results, folders, variants, lambda _: unchanged, (NORM,), COLUMNS[name])
+    return markdown([f"{NAMES[name]}, {first}", *COLUMNS[name]], rows) if len(rows) > 1 else None
 
 
 def gap_table(results: Path) -> str | None:
@@ -77,13 +79,18 @@ def gap_table(results: Path) -> str | None:
     above = [[label, *("–" if each is None else f"{each:.2f}" for each in row)] for label, row in published.items()]
     folders = {name: f"{DATA}/gap/{name}" for name in VARIANTS}
     rows = variant_rows(
-        results, folders, VARIANTS, lambda name: "dlm-as-it-is" if name.startswith("dlm-") else "as-it-is", NORMS
+        results, folders, VARIANTS, lambda name: "dlm-as-it-is" if name.startswith("dlm-") else "as-it-is", NORMS, TASKS
     )
-    return _table("what is changed", [*above, *rows]) if rows else None
+    return markdown(["what is changed", *TASKS], [*above, *rows]) if rows else None
 
 
 def variant_rows(
-    results: Path, folders: Mapping[str, str], variants: Variants, base_of: Callable[[str], str], norms: Sequence[str]
+    results: Path,
+    folders: Mapping[str, str],
+    variants: Variants,
+    base_of: Callable[[str], str],
+    norms: Sequence[str],
+    tasks: Sequence[str],
 ) -> list[list[str]]:
     """A row for every variant that is there and every norm: means over its seeds, and the difference to the variant that it
     is compared with, which is that of its name by `base_of`."""
@@ -92,9 +99,9 @@ def variant_rows(
         for norm in norms:
             if runs := seeds_in(results, folders[name], norm):
                 base = seeds_in(results, folders[base_of(name)], norm) if name != base_of(name) else []
-                against = means(base, norm, TASKS) if base else None
+                against = means(base, norm, tasks) if base else None
                 by = f", {norm} statistics" if len(norms) > 1 else ""
-                rows.append([f"{words} ({seeds_told(runs)}){by}", *_cells(means(runs, norm, TASKS), against)])
+                rows.append([f"{words} ({seeds_told(runs)}){by}", *_cells(means(runs, norm, tasks), against)])
     return rows
 
 
@@ -136,32 +143,40 @@ def _cells(figures: Sequence[float], against: Sequence[float] | None) -> list[st
     return [f"{figure:.2f} ({figure - other:+.2f})" for figure, other in zip(figures, against, strict=True)]
 
 
-def _table(first: str, rows: Sequence[Sequence[str]]) -> str | None:
-    return markdown([first, *TASKS], rows) if rows else None
+Section = tuple[str, str, Callable[[Path], str | None]]  # its title, what its table shows, and the table
 
 
-SECTIONS: tuple[tuple[str, str, Callable[[Path], str | None]], ...] = (
-    (
-        "The paper's recipe with the authors' settings",
-        "mAP-SSVM with alpha 1, unless the row says otherwise. Means in % over seeds, batch norm with running statistics "
-        "and with those of each episode. In brackets: the difference to the runs in which nothing is changed.",
-        gap_table,
-    ),
-    (
-        "Objectives and metrics",
-        "mAP-DLM trained for each metric; the rankings of 20-way retrieval on test classes, judged by every metric, in %.",
-        objectives_table,
-    ),
-    (
-        "Signs of the update",
-        "mAP-DLM: means in % over seeds. In brackets: the difference to the positive update.",
-        signs_table,
-    ),
-    (
-        "Classes of a batch",
-        "mAP-DLM, in %. In brackets: the difference to the batch of the paper.",
-        batches_table,
-    ),
+def sections(name: str) -> list[Section]:
+    """Of a data set."""
+    short = f" Runs of {updates:,} updates." if (updates := STUDIED[name].changes.get("updates")) else ""
+    common: list[Section] = [
+        (
+            "Objectives and metrics",
+            "mAP-DLM trained for each metric; the rankings of 20-way retrieval on test classes, judged by every metric: "
+            f"means in % over seeds.{short}",
+            lambda results: objectives_table(results, name),
+        ),
+        (
+            "Signs of the update",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the positive update.{short}",
+            lambda results: signs_table(results, name),
+        ),
+        (
+            "Classes of a batch",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the batch of the paper.{short}",
+            lambda results: batches_table(results, name),
+        ),
+    ]
+    return [FIRST, *common, *LAST] if name == DATA else common
+
+
+FIRST: Section = (
+    "The paper's recipe with the authors' settings",
+    "mAP-SSVM with alpha 1, unless the row says otherwise. Means in % over seeds, batch norm with running statistics "
+    "and with those of each episode. In brackets: the difference to the runs in which nothing is changed.",
+    gap_table,
+)
+LAST: tuple[Section, ...] = (
     (
         "Longer, with crops",
         "Means in % over seeds and 10,000 episodes, with mirror images.",
@@ -179,7 +194,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[Path], str | None]], ...] = (
 def page(results: Path) -> str:
     """All studies that there are json files of; nothing where there are none."""
     parts = []
-    for title, what, table_of in SECTIONS:
-        if table := table_of(results):
-            parts += [f"### {title}", what, table]
-    return "\n\n".join([f"## Studies on {NAMES[DATA]}", *parts]) + "\n" if parts else ""
+    for name in STUDIED:
+        tables = [(title, what, table_of(results)) for title, what, table_of in sections(name)]
+        there = [part for title, what, table in tables if table for part in (f"### {title}", what, table)]
+        parts += [f"## Studies on {NAMES[name]}", *there] if there else []
+    return "\n\n".join(parts) + "\n" if parts else ""
