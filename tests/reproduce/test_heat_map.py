@@ -12,10 +12,13 @@ def test_drawn_from_what_is_there(tmp_path):
     assert draw_objectives(tmp_path, tmp_path / "figures") == []
     assert not (tmp_path / "figures").exists()
     write(tmp_path, "objectives/ap/0", 0.4, judged=0.2)
-    assert [path.name for path in draw_all(tmp_path, tmp_path / "figures")] == ["objectives.png"]
+    assert [path.name for path in draw_all(tmp_path, tmp_path / "figures")] == ["objectives-mini-imagenet.png"]
     write(tmp_path, "objectives/rr-fine/0", 0.4, judged=0.1)
     (written,) = draw_objectives(tmp_path, tmp_path / "figures")
     with Image.open(written) as picture:
         assert picture.size[0] > 800
-    (again,) = draw_objectives(tmp_path, tmp_path / "again")
+    write(tmp_path, "objectives/ap/0", 0.4, judged=0.2, data="omniglot")
+    _, other = draw_objectives(tmp_path, tmp_path / "figures")
+    assert other.name == "objectives-omniglot.png"
+    again, _ = draw_objectives(tmp_path, tmp_path / "again")
     assert written.read_bytes() == again.read_bytes()

@@ -1,4 +1,4 @@
-"""Every run of the studies can be made, is the paper's recipe but for one thing, and is asked alike."""
+"""Every run of the studies can be made, is the paper's recipe but for one thing, and is asked the same."""
 
 import pytest
 
@@ -6,81 +6,98 @@ from rankshot.methods import Context, make_method
 from rankshot.models.shipped import shipped
 from rankshot.reproduce.gap import QUESTIONS, VARIANTS, gap
 from rankshot.reproduce.job import settings_of
-from rankshot.reproduce.plan import BENCHMARKS, DECAY, RUNNING
+from rankshot.reproduce.plan import BENCHMARKS, DECAY, RUNNING, rows
 from rankshot.reproduce.studies import (
-    BATCHES,
     DECAYS,
     METRICS,
     OBJECTIVES,
     SIGNS,
-    batches,
+    STUDIED,
+    STUDIES,
     decay_folder,
     decays,
-    objectives,
-    signs,
+    runs_of,
     studies,
 )
 
-PAPER = BENCHMARKS["mini-imagenet"].config("paper", "map-dlm")
-
 
 def test_every_run_can_be_made():
-    runs = studies("mini-imagenet")
-    assert len({run.name for run in runs}) == len(runs) == len(gap()) + 10 + 6 + 5 + 6 + 16
+    on_mini_imagenet, on_omniglot = studies("mini-imagenet"), studies("omniglot")
+    runs = [*on_mini_imagenet, *on_omniglot]
+    assert len(on_mini_imagenet) == len(gap()) + 10 + 6 + 5 + 6 + 16
+    assert len(on_omniglot) == 2 * (10 + 3 + 5)
+    assert len({run.name for run in runs}) == len(runs)
     for run in runs:
-        assert run.name.split("/")[0] == "mini-imagenet"
+        assert run.name.split("/")[0] == run.config.data.name
         make_method(run.config.method, Context(64, 64, run.config.batch.classes, run.config.batch.size))
         assert (run.questions.episodes, run.questions.seed) == (10_000, 100)
         assert run.config.run.seed == int(run.name.rsplit("/", 1)[1])
     assert {run.name.split("/")[2] for run in gap()} == set(VARIANTS)
-    assert studies("omniglot") == studies("cub") == []
+    assert studies("cub") == []
 
 
-@pytest.mark.parametrize(
-    ("runs", "changed"),
-    [
-        (objectives(), {"metric", "epsilon", "alpha"}),
-        (signs(), {"sign", "epsilon", "alpha", "seed"}),
-        (batches(), {"batch_classes", "batch_similar", "batch_similar_by"}),
-    ],
-    ids=["objectives", "signs", "batches"],
-)
-def test_what_differs_from_the_paper(runs, changed):
-    usual = settings_of(PAPER)
-    for run in runs:
-        settings = settings_of(run.config)
-        assert {name for name in usual if settings[name] != usual[name]} <= changed
-    # The paper's own is a row of the table: it is run again only where it is judged by more.
-    assert any(settings_of(run.config) == usual for run in runs) == ("metric" in changed)
+CHANGED = {
+    "objectives": {"metric", "epsilon", "alpha"},
+    "signs": {"sign", "epsilon", "alpha"},
+    "batches": {"batch_classes", "batch_similar", "batch_similar_by"},
+}
 
 
-def test_objectives_are_judged_by_every_metric():
+@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("name", STUDIED)
+def test_what_differs_from_the_paper(name, study):
+    usual = settings_of(BENCHMARKS[name].config("paper", "map-dlm"))
+    of_all = {"seed", *STUDIED[name].changes}
+    changed = {
+        run.name: {setting for setting, value in settings_of(run.config).items() if value != usual[setting]} - of_all
+        for run in runs_of(name, study)
+    }
+    assert set().union(*changed.values()) == CHANGED[study]
+    # What changes nothing is run once: among the objectives, which are judged by more, and elsewhere where it was already.
+    unchanged = [run for run, settings in changed.items() if not settings]
+    assert unchanged == [f"{name}/objectives/ap/{seed}" for seed in STUDIED[name].seeds[study] if study == "objectives"]
+
+
+@pytest.mark.parametrize("name", STUDIED)
+def test_what_is_compared_with_what_changes_nothing_is_trained_alike(name):
+    unchanged = {"mini-imagenet": rows("mini-imagenet", "paper"), "omniglot": runs_of("omniglot", "objectives")}[name]
+    [first] = [run for run in unchanged if run.name == f"{STUDIED[name].unchanged}/0"]
+    for run in (*runs_of(name, "signs"), *runs_of(name, "batches")):
+        assert run.config.run.updates == first.config.run.updates
+        assert (run.questions.episodes, run.questions.seed) == (first.questions.episodes, first.questions.seed)
+
+
+@pytest.mark.parametrize("name", STUDIED)
+def test_objectives_are_judged_by_every_metric(name):
     assert len(OBJECTIVES) == 2 * len(METRICS)
-    assert {run.questions.retrieval_metrics for run in objectives()} == {tuple(METRICS)}
-    assert {run.questions for run in gap()} == {QUESTIONS}
-    assert {run.questions for run in (*signs(), *batches(), *decays())} == {RUNNING}
-    fine = next(run.config for run in objectives() if run.name == "mini-imagenet/objectives/precision@5-fine/0")
+    assert {run.questions.retrieval_metrics for run in runs_of(name, "objectives")} == {tuple(METRICS)}
+    assert {run.questions for run in (*runs_of(name, "signs"), *runs_of(name, "batches"))} == {RUNNING}
+    [fine] = [run.config for run in runs_of(name, "objectives") if run.name == f"{name}/objectives/precision@5-fine/0"]
     settings = fine.method.settings
-    assert [settings[name] for name in ("metric", "epsilon", "alpha", "sign")] == ["precision@5", 0.003, 1.0, 1]
+    assert [settings[setting] for setting in ("metric", "epsilon", "alpha", "sign")] == ["precision@5", 0.003, 1.0, 1]
 
 
-def test_signs_and_batches():
-    by_name = {run.name.split("/", 1)[1]: run.config for run in (*signs(), *batches())}
-    found = {name: by_name[f"signs/{name}/1"].method.settings for name in [*SIGNS][1:]}
-    assert [(each["sign"], each["epsilon"], each["alpha"]) for each in found.values()] == [
+def test_what_the_others_are_asked():
+    assert {run.questions for run in gap()} == {QUESTIONS}
+    assert {run.questions for run in decays()} == {RUNNING}
+
+
+@pytest.mark.parametrize("name", STUDIED)
+def test_signs(name):
+    by_name = {run.name: run.config.method.settings for run in runs_of(name, "signs")}
+    found = [by_name[f"{name}/signs/{variant}/1"] for variant in [*SIGNS][1:]]
+    assert [(each["sign"], each["epsilon"], each["alpha"]) for each in found] == [
         (-1, 1.0, 1.0),
         (-1, 0.1, 1.0),
         (0, 1.0, 10.0),
     ]
-    found = [by_name[f"batches/{name}/0"].batch for name in [*BATCHES][1:]]
+
+
+@pytest.mark.parametrize(("name", "classes"), [("mini-imagenet", [4, 16, 32, 8, 8]), ("omniglot", [8, 32, 64, 16, 16])])
+def test_batches(name, classes):
+    found = [run.config.batch for run in runs_of(name, "batches") if run.config.run.seed == 0]
     assert {each.size for each in found} == {128}
-    assert [(each.classes, each.similar) for each in found] == [
-        (4, 0.0),
-        (16, 0.0),
-        (32, 0.0),
-        (8, 0.5),
-        (8, 1.0),
-    ]
+    assert [(each.classes, each.similar) for each in found] == list(zip(classes, [0.0, 0.0, 0.0, 0.5, 1.0], strict=True))
     assert {each.similar_by for each in found} - {None} <= set(shipped())
 
 

@@ -8,7 +8,7 @@ import pytest
 from rankshot.reproduce import study_tables
 from rankshot.reproduce.plan import rows
 from rankshot.reproduce.published import COLUMNS
-from rankshot.reproduce.studies import METRICS, studies
+from rankshot.reproduce.studies import METRICS, STUDIED, studies
 from rankshot.reproduce.study_tables import (
     CHOSEN_BY,
     batches_table,
@@ -21,14 +21,16 @@ from rankshot.reproduce.study_tables import (
 
 RESULTS = Path(__file__).parents[2] / "results"
 RUNS = {
-    run.name: run for run in (*studies("mini-imagenet"), *rows("mini-imagenet", "paper"), *rows("mini-imagenet", "best"))
+    run.name: run
+    for data in ("mini-imagenet", "omniglot")
+    for run in (*studies(data), *rows(data, "paper"), *rows(data, "best"))
 }
 
 
-def write(results, name, mean, judged=None):
-    run = RUNS[f"mini-imagenet/{name}"]
-    tasks = {task: {"mean": mean, "interval": 0.001} for task in COLUMNS["mini-imagenet"]}
-    lower = {task: {"mean": mean - 0.1, "interval": 0.001} for task in COLUMNS["mini-imagenet"]}
+def write(results, name, mean, judged=None, data="mini-imagenet"):
+    run = RUNS[f"{data}/{name}"]
+    tasks = {task: {"mean": mean, "interval": 0.001} for task in COLUMNS[data]}
+    lower = {task: {"mean": mean - 0.1, "interval": 0.001} for task in COLUMNS[data]}
     content = {
         "name": run.name,
         "config": run.config.to_json(),
@@ -46,7 +48,9 @@ def write(results, name, mean, judged=None):
 
 
 def test_nothing_yet(tmp_path):
-    assert [table(tmp_path) for table in (gap_table, objectives_table, signs_table, batches_table)] == [None] * 4
+    assert gap_table(tmp_path) is None
+    for name in STUDIED:
+        assert [table(tmp_path, name) for table in (objectives_table, signs_table, batches_table)] == [None] * 3
     assert page(tmp_path) == ""
 
 
@@ -67,34 +71,51 @@ def test_the_gap(tmp_path):
     assert "Objectives" not in page(tmp_path)
 
 
-def test_objectives(tmp_path):
-    write(tmp_path, "objectives/ap/0", 0.4, judged=0.2)
-    write(tmp_path, "objectives/auc-fine/0", 0.4, judged=0.1)
-    assert objectives_table(tmp_path).splitlines() == [
-        "| objective | AP | NDCG | AUC | reciprocal rank | precision@5 |",
+@pytest.mark.parametrize(("data", "title"), [("mini-imagenet", "mini-ImageNet"), ("omniglot", "Omniglot")])
+def test_objectives(tmp_path, data, title):
+    write(tmp_path, "objectives/ap/0", 0.4, judged=0.2, data=data)
+    write(tmp_path, "objectives/auc-fine/0", 0.4, judged=0.1, data=data)
+    assert objectives_table(tmp_path, data).splitlines() == [
+        f"| {title}, objective | AP | NDCG | AUC | reciprocal rank | precision@5 |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
-        "| AP, alpha 10, epsilon 1 | **20.00** | **30.00** | **40.00** | **50.00** | **60.00** |",
-        "| AUC, alpha 1, epsilon 0.003 | 10.00 | 20.00 | 30.00 | 40.00 | 50.00 |",
+        "| AP, alpha 10, epsilon 1 (1 seed) | **20.00** | **30.00** | **40.00** | **50.00** | **60.00** |",
+        "| AUC, alpha 1, epsilon 0.003 (1 seed) | 10.00 | 20.00 | 30.00 | 40.00 | 50.00 |",
     ]
-    write(tmp_path, "objectives/rr/0", 0.4)
-    with pytest.raises(
-        ValueError, match="the record of mini-imagenet/objectives/rr/0 has no figure of its retrieval by 'ap'"
-    ):
-        objectives_table(tmp_path)
+    write(tmp_path, "objectives/rr/0", 0.4, data=data)
+    with pytest.raises(ValueError, match=f"the record of {data}/objectives/rr/0 has no figure of its retrieval by 'ap'"):
+        objectives_table(tmp_path, data)
+
+
+def test_objectives_are_means_over_seeds(tmp_path):
+    write(tmp_path, "objectives/ap/0", 0.4, judged=0.2, data="omniglot")
+    write(tmp_path, "objectives/ap/1", 0.4, judged=0.3, data="omniglot")
+    assert "| AP, alpha 10, epsilon 1 (2 seeds) | **25.00** |" in objectives_table(tmp_path, "omniglot")
 
 
 def test_signs_and_batches(tmp_path):
     write(tmp_path, "paper/map-dlm/0", 0.4)
-    assert signs_table(tmp_path) is None  # nothing beside the row yet
+    assert signs_table(tmp_path, "mini-imagenet") is None  # nothing beside the row yet
     write(tmp_path, "signs/both/0", 0.41)
     write(tmp_path, "signs/both/1", 0.42)
     write(tmp_path, "batches/8-classes-near/0", 0.3)
-    lines = signs_table(tmp_path).splitlines()
+    lines = signs_table(tmp_path, "mini-imagenet").splitlines()
+    assert lines[0].startswith("| mini-ImageNet, update | 1-shot 5-way |")
     assert lines[2].startswith("| positive, alpha 10, epsilon 1 (1 seed) | 40.00 |")
     assert lines[3].startswith("| the mean of both, epsilon 1 (2 seeds) | 41.50 (+1.50) |")
-    assert len(batches_table(tmp_path).splitlines()) == 4
+    assert len(batches_table(tmp_path, "mini-imagenet").splitlines()) == 4
     titles = [line for line in page(tmp_path).splitlines() if line.startswith("#")]
     assert titles == ["## Studies on mini-ImageNet", "### Signs of the update", "### Classes of a batch"]
+
+
+def test_omniglot_is_compared_with_runs_as_short(tmp_path):
+    """And not with the rows of its main table, which are six times as long."""
+    write(tmp_path, "paper/map-dlm/0", 0.9, data="omniglot")
+    write(tmp_path, "objectives/ap/0", 0.5, judged=0.2, data="omniglot")
+    write(tmp_path, "signs/both/0", 0.49, data="omniglot")
+    lines = signs_table(tmp_path, "omniglot").splitlines()
+    assert lines[2].startswith("| positive, alpha 10, epsilon 1 (1 seed) | 50.00 |")
+    assert lines[3].startswith("| the mean of both, epsilon 1 (1 seed) | 49.00 (-1.00) |")
+    assert page(tmp_path).count("Runs of 3,000 updates.") == 2
 
 
 def test_a_centred_head_and_weight_decay(tmp_path):

@@ -12,6 +12,7 @@ from .plan import ALPHAS, BATCH_SIZES, METHODS, batch_run
 from .published import NAMES
 from .saving_figures import save
 from .tables import Record, records
+from .variant_chart import draw_studies
 
 Lines = Mapping[str, Sequence[Record]]  # a line's name -> its points; none where there is no run yet
 COLOURS = {"map-dlm": "#c8452c", "map-ssvm": "#e09b2d", "siamese": "#35618f", "smooth-ap": "#6b8f47"}
@@ -114,7 +115,7 @@ def draw_all(results: Path, folder: Path) -> list[Path]:
         for name, chart in charts.items()
         if sum(bool(points) for points in chart.lines.values()) > 1
     ]
-    return [*drawn, *draw_objectives(results, folder)]
+    return [*drawn, *draw_objectives(results, folder), *draw_studies(results, folder)]
 
 
 def draw(chart: Chart, path: Path) -> Path:
