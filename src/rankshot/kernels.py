@@ -16,6 +16,25 @@ def kernels_work(device: torch.device) -> bool:
     return device.type == "cuda" and _tried(device.index if device.index is not None else torch.cuda.current_device())
 
 
+def are_memory(*tensors: torch.Tensor) -> bool:
+    """Whether a kernel can read the tensors: not so where torch.func, torch.export or torch.jit.trace pass stand-ins.
+
+    torch.compile takes kernels as they are.
+    """
+    if torch.compiler.is_dynamo_compiling():
+        return True
+    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+        return False
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+    return all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and not wrapped(tensor) for tensor in tensors)
+
+
+def check_single_precision(tensor: torch.Tensor) -> None:
+    """Kernels read memory as what it is told to be."""
+    if tensor.dtype != torch.float32:
+        raise TypeError(f"these kernels compute in float32, got {tensor.dtype}")
+
+
 @cache
 def _tried(index: int) -> bool:
     if find_spec("triton") is None or torch.version.hip or torch.cuda.get_device_capability(index) < (7, 0):

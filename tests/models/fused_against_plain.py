@@ -2,12 +2,14 @@
 
 import copy
 import sys
+import warnings
 
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call, jvp, vmap
 
-from rankshot.models import fused
+from rankshot.models import Conv4, fused
 from rankshot.models.fused import norm_pool_relu
 
 SHAPES = [(3, 5, 7, 9), (2, 64, 8, 8), (4, 3, 21, 20), (2, 6, 2, 2)]  # odd edges are cut off by the pooling
@@ -69,6 +71,41 @@ def twice_is_refused(device):
         torch.autograd.grad(output, values, create_graph=True)
 
 
+def as_plain_layers(device):
+    """What else may be done with a network that answers: all of it as if it had no kernels."""
+    network, images = Conv4(3, 8).to(device).eval(), torch.rand(2, 3, 16, 16, device=device)
+    seen = []
+    several = {name: torch.stack([tensor, tensor + tensor]) for name, tensor in network.state_dict().items()}
+
+    def hooked():
+        handle = network[0][1].register_forward_hook(lambda *_: seen.append(1))
+        network(images)
+        handle.remove()
+        return torch.tensor(len(seen))
+
+    def ask():
+        seen.clear()
+        return {
+            "plainly": network(images),
+            "half": copy.deepcopy(network).half()(images.half()),
+            "jvp": jvp(network, (images,), (torch.ones_like(images),))[1],
+            "vmap": vmap(lambda state: functional_call(network, state, (images,)))(several),
+            "export": torch.export.export(network, (images,)).module()(images),
+            "trace": torch.jit.trace(network, images, check_trace=False)(images.flip(0)),
+            "hook": hooked(),
+        }
+
+    with torch.no_grad(), pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # torch.jit's, of itself
+        found = {}
+        for has_triton in (True, False):
+            patch.setattr("rankshot.models.conv4.kernels_work", lambda _, has=has_triton: has)
+            assert network[1]._may_be_fused(images) == has_triton
+            found[has_triton] = ask()
+    for name, wanted in found[False].items():
+        torch.testing.assert_close(found[True][name], wanted, rtol=1e-3, atol=1e-3, msg=lambda text, n=name: f"{n}: {text}")
+
+
 if __name__ == "__main__":
     fused.PROGRAMS = 3  # so that each takes several turns
     for shape in SHAPES:
@@ -76,4 +113,5 @@ if __name__ == "__main__":
         compare_known(shape, "cpu", torch.float32, 1e-4)
     nan_stays("cpu")
     twice_is_refused("cpu")
+    as_plain_layers("cpu")
     print("agrees", *sys.argv[1:])

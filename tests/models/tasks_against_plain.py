@@ -2,9 +2,10 @@
 
 import sys
 
+import pytest
 import torch
 from torch import nn
-from torch.func import grad, vmap
+from torch.func import grad, jacrev, vmap
 
 from rankshot.models import task_norm_kernels
 from rankshot.models.conv4_as_function import kernel_block
@@ -114,6 +115,32 @@ def nan_stays(device):
     assert not found[:, [0, 2]].isnan().any()
 
 
+def compare_layouts(device):
+    """Weights that lie as views do: shared by expanding, with tasks in the last axis, or with gaps; and `jacrev`, where the
+    tasks are those of the gradient alone."""
+    values, filters, scale, shift = drawn(device, (3, 2, 2, 6, 5), (3, 4, 2, 3, 3), (3, 4), (3, 4))
+    maps = nn.functional.conv2d(values.flatten(0, 1), filters[0], padding=1).unflatten(0, (3, 2))
+    for function, plain, inputs, dimensions in (
+        (norm_pool_relu, plain_norm, (maps, scale.T, shift.T), (0, 1, 1)),
+        (norm_pool_relu, plain_norm, (maps, scale[0, :1].expand(4), shift.flatten()[::3]), (0, None, None)),
+        (kernel_block, plain_block, (values, filters.movedim(0, 4), scale.T, shift[0]), (0, 4, 1, None)),
+    ):
+        found, wanted = (vmap(first(each), in_dims=dimensions)(*inputs) for each in (function, plain))
+        torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-4)
+    one = values[0], filters[0], scale[0], shift[0]
+    found, wanted = (jacrev(first(each), argnums=(0, 1, 2, 3))(*one) for each in (kernel_block, plain_block))
+    torch.testing.assert_close(found, wanted, rtol=1e-3, atol=1e-3)
+
+
+def other_precisions_are_refused(device):
+    """They would read the memory as what it is not."""
+    values = torch.rand(2, 4, 4, 4, device=device, dtype=torch.float64)
+    with pytest.raises(TypeError, match=r"compute in float32, got torch\.float64"):
+        norm_pool_relu(values, *values.new_ones(2, 4), EPS)
+    with pytest.raises(TypeError, match=r"compute in float32, got torch\.float64"):
+        convolved(values, values.new_ones(3, 4, 3, 3))
+
+
 def same_twice(shape, device):
     """To the last bit."""
     tasks, images, channels, filters, *size = shape
@@ -134,6 +161,8 @@ def interpret_norms():
         compare_norms(shape, "cpu", index % 2 == 0, 1e-3)
     compare_blocks((2, 2, 3, 6, 7, 6), "cpu", False, 1e-3)
     nan_stays("cpu")
+    compare_layouts("cpu")
+    other_precisions_are_refused("cpu")
     same_twice((2, 2, 3, 6, 5, 4), "cpu")
 
 

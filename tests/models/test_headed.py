@@ -1,5 +1,7 @@
 """A head on a network: what it computes, what is saved, and that it can learn alone."""
 
+import re
+
 import pytest
 import torch
 from small import small
@@ -16,6 +18,7 @@ from rankshot.tensors import read_tensors
 from rankshot.training import train
 from rankshot.training.fitting import config_for
 from rankshot.training.run_folder import read_metrics
+from rankshot.training.validation import Validator
 
 PICTURES = Preprocess(1, 28, 28)
 
@@ -63,7 +66,9 @@ def test_no_head(head):
 
 
 def test_everything_frozen_and_no_head(tmp_path, drawn):
-    with pytest.raises(ValueError, match=r"nothing to learn: all weights are frozen, and there is no head \(--head 128\)"):
+    with pytest.raises(
+        ValueError, match=r"nothing to learn: all weights are frozen, and there is no head that learns \(--head 128\)"
+    ):
         train(small(updates=2, validate_every=0, frozen=("all",), root=drawn), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -206,6 +211,45 @@ def test_a_centred_head_is_trained_saved_resumed_and_exported(tmp_path, drawn):
     network = from_pretrained(tmp_path / "whole").eval()
     assert export(network, (1, 28, 28), tmp_path / "network.onnx", {}) < 1e-4  # how far its answers are from ours
     assert torch.equal(headed_in(network).head.norm.running_mean, whole[name])
+
+
+@pytest.mark.parametrize("method", ["prototypical", "matching-fce", "baseline++", "memory"])
+def test_a_centred_head_is_refused_where_embeddings_are_compared_as_they_are(method, drawn, tmp_path):
+    config = small(head="centred", method=method, root=drawn)
+    with pytest.raises(ValueError, match=rf"{re.escape(method)} has learned to compare them as they are: leave out head"):
+        train(config, tmp_path / "run")
+
+
+@pytest.mark.parametrize("method", ["maml", "meta-lstm"])
+@pytest.mark.parametrize("head", [8, "linear"])
+def test_who_learns_every_task_anew_has_no_head(method, head, drawn, tmp_path):
+    with pytest.raises(ValueError, match="learns every task anew has a classifier on top of its network: leave out head"):
+        train(small(head=head, method=method, batch_size=32, root=drawn), tmp_path / "run")
+
+
+def test_a_centred_head_has_a_mean_before_it_is_first_measured(tmp_path, drawn, monkeypatch):
+    """Or weights to begin with would be measured by a head that takes nothing away, and perhaps stay the best so."""
+    train(small(updates=1, validate_every=0, root=drawn), tmp_path / "first")
+    config = small(
+        updates=1, validate_every=1, learning_rate=1e-30, init=str(tmp_path / "first"), head="centred", root=drawn
+    )
+    happened, means, fit, measure = [], [], Centred.fit, Validator.measure
+
+    def fitted(head, embeddings):
+        fit(head, embeddings)
+        happened.append("fitted")
+        means.append(head.mean.clone())
+
+    def measured(validator, weights=None):
+        happened.append("measured")
+        return measure(validator, weights)
+
+    monkeypatch.setattr(Centred, "fit", fitted)
+    monkeypatch.setattr(Validator, "measure", measured)
+    train(config, tmp_path / "second")
+    assert happened == ["fitted", "measured", "measured"]
+    network, images = from_pretrained(tmp_path / "first"), load("glyphs", "train", drawn)
+    torch.testing.assert_close(means[0], Centred.powers(embed_all(network, images)).mean(0), atol=1e-4, rtol=1e-3)
 
 
 def test_a_centred_head_has_nothing_to_learn_alone():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from methods.made import made
 
-from rankshot.models.conv4_as_function import kernel_block
+from rankshot.models.conv4_as_function import has_kernels, kernel_block
 
 SCRIPT = Path(__file__).parent / "tasks_against_plain.py"
 
@@ -37,6 +37,26 @@ def test_agrees_with_plain_layers(shape, shared):
 
     compare_norms(shape, "cuda", shared, 1e-2)
     nan_stays("cuda")
+
+
+@needs_cuda
+@pytest.mark.gpu
+def test_layouts(monkeypatch):
+    from models.tasks_against_plain import compare_layouts, other_precisions_are_refused
+
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    compare_layouts("cuda")
+    other_precisions_are_refused("cuda")
+
+
+def test_nothing_to_compute_is_left_to_torch(monkeypatch):
+    """Of no images there is no kernel to start, and of one row no 2 x 2."""
+    monkeypatch.setattr("rankshot.models.conv4_as_function.kernels_work", lambda device: True)
+    filters = torch.ones(3, 1, 3, 3)
+    assert not has_kernels(torch.empty(0, 1, 28, 28), filters)
+    assert not has_kernels(torch.empty(2, 1, 1, 28), filters)
+    assert not has_kernels(torch.empty(2, 1, 28, 28).double(), filters)
+    assert has_kernels(torch.empty(2, 1, 28, 28), filters)
 
 
 @needs_cuda

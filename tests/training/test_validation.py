@@ -1,11 +1,14 @@
 """What measures a network while it learns."""
 
+import pytest
 import torch
 from small import small
 
 from rankshot import data
 from rankshot.methods import Context, make_method
 from rankshot.models import Conv4
+from rankshot.models.largest_layer import largest_layer
+from rankshot.models.network import build
 from rankshot.preprocess import Preprocess
 from rankshot.training.validation import InPrecision, Validator
 
@@ -46,6 +49,15 @@ def test_embeddings_are_compared_in_float32():
     network = InPrecision(Conv4(filters=8), torch.bfloat16).eval()
     assert network(torch.rand(2, 1, 28, 28)).dtype == torch.float32
     assert network.wrapped_network is network.network
+
+
+@pytest.mark.parametrize(("name", "size"), [("conv4", 28), ("resnet12", 84), ("efficientnet-lite0", 84)])
+def test_as_many_images_at_once_as_of_the_network_itself(name, size):
+    """How many is told by its layers, which are looked at on a device that has no autocast."""
+    network = build({"name": name, **({"in_channels": 3} if name == "conv4" else {})}, Preprocess(3, size, size))
+    wanted = largest_layer(network, (3, size, size))
+    assert wanted > 0
+    assert largest_layer(InPrecision(network, torch.bfloat16), (3, size, size)) == wanted
 
 
 def test_what_has_a_rule_of_its_own_is_asked_as_it_is(data_root):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 
 from rankshot.models.as_function import Statistics, as_function, prepare
+from rankshot.models.headed import Headed
 from rankshot.models.mirrored import Mirrored
 
 MOST_STEPS = 1000  # that a task is learned in
@@ -20,6 +21,8 @@ class Learner(nn.Module):
         super().__init__()
         if isinstance(embedder, Mirrored):
             raise ValueError("a system that learns every task anew sees no mirror images: leave out mirror")
+        if isinstance(embedder, Headed):
+            raise ValueError("a system that learns every task anew has a classifier on top of its network: leave out head")
         if way < 2:
             raise ValueError(f"way must be 2 or more, got {way}")
         self.network, self.head = embedder, nn.Linear(int(embedder.embedding_dim), way)  # type: ignore[arg-type]

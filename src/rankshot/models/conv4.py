@@ -9,7 +9,7 @@ from typing import Annotated
 import torch
 from torch import Tensor, nn
 
-from rankshot.kernels import kernels_work
+from rankshot.kernels import are_memory, kernels_work
 from rankshot.preprocess import Preprocess
 from rankshot.schema import Between
 
@@ -88,8 +88,7 @@ class Block(nn.Sequential):
 
     def forward(self, values: Tensor) -> Tensor:
         convolution, norm = self[0], self[1]
-        kernels = values.dtype != torch.float64 and kernels_work(values.device)
-        if kernels and isinstance(convolution, nn.Conv2d) and type(norm) is nn.BatchNorm2d:
+        if self._may_be_fused(values) and isinstance(convolution, nn.Conv2d) and type(norm) is nn.BatchNorm2d:
             from .fused import fits, norm_pool_relu
             from .fused_first_block import first_block, is_first
 
@@ -100,6 +99,14 @@ class Block(nn.Sequential):
         for part in self:
             values = part(values)
         return values
+
+    def _may_be_fused(self, values: Tensor) -> bool:
+        """Whether nobody looks at what lies between the layers, or passes on what is no memory."""
+        if values.dtype == torch.float64 or not kernels_work(values.device):
+            return False
+        if any(layer._forward_hooks or layer._forward_pre_hooks for layer in self):
+            return False
+        return are_memory(values, *self.parameters(), *self.buffers())
 
 
 @register("conv4", own_kernels=True)

@@ -45,6 +45,8 @@ def block(
 
 
 def has_kernels(values: Tensor, filters: Tensor) -> bool:
+    if values.numel() == 0 or min(values.shape[-2:]) < 2:
+        return False
     return values.dtype == filters.dtype == torch.float32 and kernels_work(values.device)
 
 
@@ -79,7 +81,7 @@ def plain_block(
 def fused_block(
     values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """The same by kernels, or by the batch norm of torch: under `vmap`, its second derivatives are wrong."""
+    """The same by kernels, or by the batch norm of torch, whose second derivatives are wrong under `vmap`."""
     if known is None and has_kernels(values, filters):
         return kernel_block(values, filters, scale, shift, eps)
     values = nn.functional.conv2d(values, filters, padding=1)

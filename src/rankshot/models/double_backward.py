@@ -18,7 +18,7 @@ PADDING = 1  # of filters of 3 x 3
 
 def convolved(values: Tensor, filters: Tensor) -> Tensor:
     """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W)."""
-    return _run(_Forth, values, filters)  # type: ignore[no-any-return]
+    return _run(_Convolution, values, filters)  # type: ignore[no-any-return]
 
 
 def pooled(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -42,46 +42,46 @@ class _Bilinear(Function):
         context.save_for_backward(*inputs)
 
 
-class _Forth(_Bilinear):
-    """values, filters -> results."""
+class _Convolution(_Bilinear):
+    """values, filters -> outputs."""
 
     @staticmethod
     def forward(values: Tensor, filters: Tensor) -> Tensor:
         return nn.functional.conv2d(values, filters, padding=PADDING)
 
     @staticmethod
-    def backward(context: Any, results: Tensor) -> Any:
+    def backward(context: Any, outputs: Tensor) -> Any:
         values, filters = context.saved_tensors
-        return _asked_for(context, lambda: _run(_Back, results, filters), lambda: _run(_Across, values, results))
+        return _asked_for(context, lambda: _run(_ByValues, outputs, filters), lambda: _run(_ByFilters, values, outputs))
 
 
-class _Back(_Bilinear):
-    """results, filters -> values."""
+class _ByValues(_Bilinear):
+    """The gradient by the values: outputs, filters -> values."""
 
     @staticmethod
-    def forward(results: Tensor, filters: Tensor) -> Tensor:
-        return nn.functional.conv_transpose2d(results, filters, padding=PADDING)
+    def forward(outputs: Tensor, filters: Tensor) -> Tensor:
+        return nn.functional.conv_transpose2d(outputs, filters, padding=PADDING)
 
     @staticmethod
     def backward(context: Any, values: Tensor) -> Any:
-        results, filters = context.saved_tensors
-        return _asked_for(context, lambda: _run(_Forth, values, filters), lambda: _run(_Across, values, results))
+        outputs, filters = context.saved_tensors
+        return _asked_for(context, lambda: _run(_Convolution, values, filters), lambda: _run(_ByFilters, values, outputs))
 
 
-class _Across(_Bilinear):
-    """values, results -> filters."""
+class _ByFilters(_Bilinear):
+    """The gradient by the filters: values, outputs -> filters."""
 
     @staticmethod
-    def forward(values: Tensor, results: Tensor) -> Tensor:
-        filters = results.new_empty(results.shape[1], values.shape[1], 3, 3)
+    def forward(values: Tensor, outputs: Tensor) -> Tensor:
+        filters = outputs.new_empty(outputs.shape[1], values.shape[1], 3, 3)
         geometry = [1, 1], [PADDING, PADDING], [1, 1], False, [0, 0], 1
-        gradients = torch.ops.aten.convolution_backward(results, values, filters, None, *geometry, [False, True, False])
+        gradients = torch.ops.aten.convolution_backward(outputs, values, filters, None, *geometry, [False, True, False])
         return gradients[1]  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(context: Any, filters: Tensor) -> Any:
-        values, results = context.saved_tensors
-        return _asked_for(context, lambda: _run(_Back, results, filters), lambda: _run(_Forth, values, filters))
+        values, outputs = context.saved_tensors
+        return _asked_for(context, lambda: _run(_ByValues, outputs, filters), lambda: _run(_Convolution, values, filters))
 
 
 def _asked_for(context: Any, *gradients: Callable[[], Tensor]) -> tuple[Tensor | None, ...]:

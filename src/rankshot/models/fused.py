@@ -48,7 +48,7 @@ def known_statistics(norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
     """Mean and 1 / deviation of every channel, by the running averages."""
     assert norm.running_mean is not None
     assert norm.running_var is not None
-    return norm.running_mean, (norm.running_var + norm.eps).rsqrt()
+    return norm.running_mean, (norm.running_var.float() + norm.eps).rsqrt()
 
 
 def pooled_by(values: Tensor, weight: Tensor, bias: Tensor, mean: Tensor, rstd: Tensor) -> Tensor:

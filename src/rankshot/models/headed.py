@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.schema import Between
+from rankshot.vectors import computable
 
 Head = Annotated[int, Between(1, 2**14)] | Literal["scale", "linear", "whitened", "centred"]
 """So many dimensions, by a new linear layer; or all that there are, moved and scaled ("scale") or mapped ("linear", and
@@ -101,11 +102,11 @@ class Whitened(FromIdentity):
 
 
 class Centred(nn.Module):
-    """Powers of the embeddings as unit vectors, less a part of their mean over the training images.
+    """Powers of the embeddings as unit vectors, less a part of their mean.
 
     Nothing is learned. Embeddings that come out of a ReLU all point one way, so every two images look similar; nearer to
     their mean, cosines tell new classes apart better. While the network learns, its embeddings stay as they are, and the
-    mean is followed as batch norm follows its statistics.
+    mean is a moving average over the last batches, as batch norm has it of its statistics.
 
     >>> head = Centred(2)
     >>> embeddings = head(torch.tensor([[16.0, 0.0]]).repeat(3, 1))  # in training: as they are
@@ -124,14 +125,28 @@ class Centred(nn.Module):
             if len(vectors) > 1 or type(self.norm) is not nn.BatchNorm1d:  # torch's takes no single one
                 self.norm(vectors)
             return embeddings
-        mean = self.norm.running_mean
-        assert mean is not None
-        return vectors - CENTRE * mean
+        return vectors - CENTRE * self.mean
+
+    @property
+    def mean(self) -> Tensor:
+        """(D,) of unit vectors."""
+        assert self.norm.running_mean is not None
+        return self.norm.running_mean
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it has a mean at all."""
+        return bool(self.mean.any())
+
+    @torch.no_grad()
+    def fit(self, embeddings: Tensor) -> None:
+        """By embeddings (n, D), before there are batches to follow; in place."""
+        self.mean.copy_(self.powers(embeddings).mean(0))
 
     @staticmethod
     def powers(embeddings: Tensor) -> Tensor:
         """(B, D) -> (B, D) of length 1; a number keeps its sign."""
-        embeddings = embeddings.float()
+        embeddings = computable(embeddings)
         return unit(embeddings.sign() * embeddings.abs().clamp(min=TINY).pow(POWER))
 
 

@@ -16,7 +16,7 @@ from .task_functions import TaskFunction, of_one
 
 def convolved(values: Tensor, filters: Tensor) -> Tensor:
     """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W)."""
-    return _Forth.run(of_one(values), of_one(filters)).squeeze(0)  # type: ignore[no-any-return]
+    return _Convolution.run(of_one(values), of_one(filters)).squeeze(0)  # type: ignore[no-any-return]
 
 
 class _Bilinear(TaskFunction):
@@ -28,43 +28,43 @@ class _Bilinear(TaskFunction):
         context.save_for_backward(*inputs)
 
 
-class _Forth(_Bilinear):
-    """values (T, B, C, H, W), filters (T, F, C, 3, 3) -> results (T, B, F, H, W)."""
+class _Convolution(_Bilinear):
+    """values (T, B, C, H, W), filters (T, F, C, 3, 3) -> outputs (T, B, F, H, W)."""
 
     @staticmethod
     def forward(values: Tensor, filters: Tensor) -> Tensor:
         return convolve(values, filters)
 
     @staticmethod
-    def backward(context: Any, results: Tensor) -> Any:
+    def backward(context: Any, outputs: Tensor) -> Any:
         values, filters = context.saved_tensors
-        return _asked_for(context, lambda: _Back.run(results, filters), lambda: _Across.run(values, results))
+        return _asked_for(context, lambda: _ByValues.run(outputs, filters), lambda: _ByFilters.run(values, outputs))
 
 
-class _Back(_Bilinear):
-    """results, filters -> values."""
+class _ByValues(_Bilinear):
+    """The gradient by the values: outputs, filters -> values."""
 
     @staticmethod
-    def forward(results: Tensor, filters: Tensor) -> Tensor:
-        return convolve(results, filters, back=True)
+    def forward(outputs: Tensor, filters: Tensor) -> Tensor:
+        return convolve(outputs, filters, back=True)
 
     @staticmethod
     def backward(context: Any, values: Tensor) -> Any:
-        results, filters = context.saved_tensors
-        return _asked_for(context, lambda: _Forth.run(values, filters), lambda: _Across.run(values, results))
+        outputs, filters = context.saved_tensors
+        return _asked_for(context, lambda: _Convolution.run(values, filters), lambda: _ByFilters.run(values, outputs))
 
 
-class _Across(_Bilinear):
-    """values, results -> filters."""
+class _ByFilters(_Bilinear):
+    """The gradient by the filters: values, outputs -> filters."""
 
     @staticmethod
-    def forward(values: Tensor, results: Tensor) -> Tensor:
-        return correlate(values, results)
+    def forward(values: Tensor, outputs: Tensor) -> Tensor:
+        return correlate(values, outputs)
 
     @staticmethod
     def backward(context: Any, filters: Tensor) -> Any:
-        values, results = context.saved_tensors
-        return _asked_for(context, lambda: _Back.run(results, filters), lambda: _Forth.run(values, filters))
+        values, outputs = context.saved_tensors
+        return _asked_for(context, lambda: _ByValues.run(outputs, filters), lambda: _Convolution.run(values, filters))
 
 
 def _asked_for(context: Any, *gradients: Callable[[], Tensor]) -> tuple[Tensor | None, ...]:

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rankshot.kernels import on
+from rankshot.kernels import check_single_precision, on
 
 MOST_PATCH = 32  # values in a patch of few channels
 MOST_BLOCK = 64  # channels in a tile
@@ -28,6 +28,8 @@ def convolve(values: Tensor, filters: Tensor, *, back: bool = False) -> Tensor:
 
     back   from (T, B, F, H, W) to (T, B, C, H, W): the gradient by the values, which are what the filters give turned round
     """
+    check_single_precision(values)
+    check_single_precision(filters)
     tasks, batch, inputs, height, width = values.shape
     outputs = filters.shape[2 if back else 1]
     by_task, by_filter, by_channel, by_row, by_column = filters.stride()
@@ -56,6 +58,8 @@ def correlate(values: Tensor, results: Tensor) -> Tensor:
 
     Each program sums over a part of the pixels. The sums are added up in one order, always the same.
     """
+    check_single_precision(values)
+    check_single_precision(results)
     tasks, batch, inputs, height, width = values.shape
     outputs = results.shape[2]
     pixels = batch * height * width

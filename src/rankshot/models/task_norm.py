@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.func import vjp, vmap
 
 from .task_functions import TaskFunction, of_one
-from .task_norm_kernels import backward, backward_twice, forward
+from .task_norm_kernels import backward, double_backward, forward
 
 
 def norm_pool_relu(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -24,7 +24,7 @@ def norm_pool_relu(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> 
 
 
 class _NormPoolReLU(TaskFunction):
-    """values (T, B, C, H, W), scale and shift (T, C) -> results, and the mean and variance of each channel (T, C)."""
+    """values (T, B, C, H, W), scale and shift (T, C) -> outputs, and the mean and variance of each channel (T, C)."""
 
     @staticmethod
     def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -39,40 +39,45 @@ class _NormPoolReLU(TaskFunction):
         context.save_for_backward(values, scale, shift, mean, variance)
 
     @staticmethod
-    def backward(context: Any, results: Tensor, *_: Any) -> Any:
-        return *_Gradients.run(*context.saved_tensors, results, context.eps), None
+    def backward(context: Any, grad_outputs: Tensor, *_: Any) -> Any:
+        return *_Gradients.run(*context.saved_tensors, grad_outputs, context.eps), None
 
 
 class _Gradients(TaskFunction):
-    """The gradients by values, scale and shift, from the one by the results."""
+    """The gradients by values, scale and shift, from the one by the outputs."""
 
     @staticmethod
     def forward(
-        values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, results: Tensor, eps: float
+        values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, grad_outputs: Tensor, eps: float
     ) -> tuple[Tensor, Tensor, Tensor]:
-        return backward(values, scale, shift, mean, variance, results, eps)
+        return backward(values, scale, shift, mean, variance, grad_outputs, eps)
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         *tensors, context.eps = inputs
-        _, by_scale, by_shift = output
-        context.save_for_backward(*tensors, by_scale, by_shift)
+        _, grad_scale, grad_shift = output
+        context.save_for_backward(*tensors, grad_scale, grad_shift)
 
     @staticmethod
-    def backward(context: Any, of_values: Tensor, of_scale: Tensor, of_shift: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(
+        context: Any, grad_grad_values: Tensor, grad_grad_scale: Tensor, grad_grad_shift: Tensor
+    ) -> tuple[Tensor | None, ...]:
         """Of mean and variance there is none: what they do is in that by the values, which they come from."""
-        values, scale, shift, mean, variance, results, by_scale, by_shift = context.saved_tensors
-        above = of_values, of_scale, of_shift
+        values, scale, shift, mean, variance, grad_outputs, grad_scale, grad_shift = context.saved_tensors
+        above = grad_grad_values, grad_grad_scale, grad_grad_shift
         if torch.is_grad_enabled():
-            by_values, again, by_shift, by_results = _derived(values, scale, shift, results, context.eps, above)
-            return by_values, again, by_shift, None, None, by_results, None
-        known = mean, variance, results, by_scale, by_shift
-        by_values, again, by_results = backward_twice(values, scale, shift, *known, *above, context.eps)
-        return by_values, again, None, None, None, by_results, None
+            second_values, second_scale, second_shift, second_outputs = _derived(
+                values, scale, shift, grad_outputs, context.eps, above
+            )
+            return second_values, second_scale, second_shift, None, None, second_outputs, None
+        second_values, second_scale, second_outputs = double_backward(
+            values, scale, shift, mean, variance, grad_outputs, grad_scale, grad_shift, *above, context.eps
+        )
+        return second_values, second_scale, None, None, None, second_outputs, None
 
 
 def _derived(
-    values: Tensor, scale: Tensor, shift: Tensor, results: Tensor, eps: float, above: tuple[Tensor, ...]
+    values: Tensor, scale: Tensor, shift: Tensor, grad_outputs: Tensor, eps: float, above: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
     """The same as torch derives it, so that it has derivatives again."""
 
@@ -82,9 +87,9 @@ def _derived(
         normal = (values - mean) * (variance + eps).rsqrt() * scale + shift
         return vmap(lambda each: nn.functional.relu(nn.functional.max_pool2d(each, 2)))(normal)
 
-    def gradients(values: Tensor, scale: Tensor, shift: Tensor, results: Tensor) -> tuple[Tensor, ...]:
-        found: tuple[Tensor, ...] = vjp(layers, values, scale, shift)[1](results)
+    def gradients(values: Tensor, scale: Tensor, shift: Tensor, grad_outputs: Tensor) -> tuple[Tensor, ...]:
+        found: tuple[Tensor, ...] = vjp(layers, values, scale, shift)[1](grad_outputs)
         return found
 
-    derived: tuple[Tensor, ...] = vjp(gradients, values, scale, shift, results)[1](above)
+    derived: tuple[Tensor, ...] = vjp(gradients, values, scale, shift, grad_outputs)[1](above)
     return derived

@@ -1,17 +1,23 @@
 """Kernels of batch norm, 2x2 max-pool and ReLU, of their gradients, and of the gradients of these, task by task.
 
-With the normalised values x = (z - mean) / deviation, the results are relu(scale x + shift) where x scale is the largest of
-every 2 x 2. Let g be the gradient by the results where they are not 0, P g the same put where the largest lie, and n the
-pixels of a channel. The first gradients are
+With the normalised values x = (z - mean) / deviation, the outputs are relu(scale x + shift) where scale x is the largest of
+every 2 x 2. Let g be the gradient by the outputs where they are not 0, P g the same put where the largest lie, n the pixels
+of a channel, and f = scale / deviation. The first gradients are
 
-    by shift: G = sum of g,   by scale: S = sum of g x,   by z: scale / deviation (P g - G / n - x S / n)
+    by shift: G = sum of g,   by scale: S = sum of g x,   by z: f (P g - G / n - x S / n)
 
-Let u, s and b be the gradients by these three, U the sum of u, Q that of u x, and D that of u P g. What they add up to is
+Let t, s and u be the gradients by these three (`grad_grad_...`), U the sum of u, Q that of u x, and D that of u P g. What
+they add up to is
 
-    scale / deviation (D - G U / n - S Q / n) + s S + b G
+    f R + s S + t G,   where R = D - G U / n - S Q / n
 
-and the second gradients are the derivatives of this. Every gradient takes two kernels: one for the sums of a channel, which
-programs share, and one for all pixels. In memory the values of a task lie as (B, H, W, C), (rows, C) for short.
+The second gradients are its derivatives. With a = s - f Q / n and c = -f S / n, it changes with x by a P g + c u:
+
+    by scale: R / deviation,   by g: f (u - U / n - x Q / n) + s x + t at the largest,
+    by z: (a P g + c u - (a G + c U) / n - x (a S + c Q + f R) / n) / deviation
+
+Every gradient takes two kernels: one for the sums of a channel, which programs share, and one for all pixels. In memory the
+values of a task lie as (B, H, W, C), (rows, C) for short.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from rankshot.kernels import on
+from rankshot.kernels import check_single_precision, on
 
 from .fused import larger, which_is_largest
 
@@ -48,15 +54,15 @@ class _Plan:
 
 
 def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """The results, and the mean and variance of each channel (T, C)."""
-    values = _packed(values)
+    """The outputs, and the mean and variance of each channel (T, C)."""
+    values, (scale, shift) = _packed(values), _as_rows(scale, shift)
     plan = _Plan(values, TILE, all_windows=False)
     parts = plan.parts(plan.rows)
     length = triton.cdiv(triton.cdiv(plan.rows, parts), plan.tile) * plan.tile
     parts = triton.cdiv(plan.rows, length)
     partial = values.new_empty(plan.tasks, parts, 2, plan.channels)
     mean, variance = values.new_empty(2, plan.tasks, plan.channels)
-    results = _empty(values, plan.height // 2, plan.width // 2)
+    outputs = _empty(values, plan.height // 2, plan.width // 2)
     windows = _Plan(values, TILE // 4, all_windows=False)
     with on(values):
         _moments[parts, plan.tasks, plan.blocks](values, partial, plan.rows, length, plan.channels, plan.block, plan.tile)
@@ -67,45 +73,44 @@ def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[T
             shift,
             mean,
             variance,
-            results,
+            outputs,
             plan.rows,
             length,
             parts,
             windows.windows,
             plan.height,
             plan.width,
-            scale.stride(0),
-            shift.stride(0),
             eps,
             plan.channels,
             triton.next_power_of_2(parts),
             plan.block,
             windows.tile,
         )
-    return results, mean, variance
+    return outputs, mean, variance
 
 
 def backward(
-    values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, results: Tensor, eps: float
+    values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, grad_outputs: Tensor, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients by values, scale and shift, from the one by the results."""
-    values, results = _packed(values), _packed(results)
+    """The gradients by values, scale and shift."""
+    values, grad_outputs = _packed(values), _packed(grad_outputs)
+    scale, shift, mean, variance = _as_rows(scale, shift, mean, variance)
     few = _Plan(values, TILE // 4, all_windows=False)
     every = _Plan(values, TILE // 4, all_windows=True)
     parts = few.parts(few.windows)
     partial = values.new_empty(few.tasks, parts, 2, few.channels)
-    by_scale, by_shift = values.new_empty(2, few.tasks, few.channels)
-    by_values = _empty(values, few.height, few.width)
-    of = values, results, mean, variance, scale, shift
-    shape = few.height, few.width, scale.stride(0), shift.stride(0), eps, few.channels
+    grad_scale, grad_shift = values.new_empty(2, few.tasks, few.channels)
+    grad_values = _empty(values, few.height, few.width)
+    of = values, grad_outputs, mean, variance, scale, shift
+    shape = few.height, few.width, eps, few.channels
     with on(values):
         _sums[parts, few.tasks, few.blocks](*of, partial, few.windows, *shape, few.block, few.tile)
         _backward[every.parts(every.windows), few.tasks, few.blocks](
             *of,
             partial,
-            by_values,
-            by_scale,
-            by_shift,
+            grad_values,
+            grad_scale,
+            grad_shift,
             every.windows,
             few.rows,
             parts,
@@ -114,46 +119,52 @@ def backward(
             few.block,
             every.tile,
         )
-    return by_values, by_scale, by_shift
+    return grad_values, grad_scale, grad_shift
 
 
-def backward_twice(
+def double_backward(
     values: Tensor,
     scale: Tensor,
     shift: Tensor,
     mean: Tensor,
     variance: Tensor,
-    results: Tensor,
-    by_scale: Tensor,
-    by_shift: Tensor,
-    of_values: Tensor,
-    of_scale: Tensor,
-    of_shift: Tensor,
+    grad_outputs: Tensor,
+    grad_scale: Tensor,
+    grad_shift: Tensor,
+    grad_grad_values: Tensor,
+    grad_grad_scale: Tensor,
+    grad_grad_shift: Tensor,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients by values, scale, and the gradient by the results, from those (of_) by what `backward` gives."""
-    values, results, of_values = _packed(values), _packed(results), _packed(of_values)
-    of_scale, of_shift = of_scale.contiguous(), of_shift.contiguous()
+    """The gradients by values, scale and grad_outputs of what `backward` gives, from the gradients by that.
+
+    grad_scale, grad_shift   what it gave
+    """
+    values, grad_outputs, grad_grad_values = _packed(values), _packed(grad_outputs), _packed(grad_grad_values)
+    scale, shift, mean, variance = _as_rows(scale, shift, mean, variance)
+    grad_scale, grad_shift, grad_grad_scale, grad_grad_shift = _as_rows(
+        grad_scale, grad_shift, grad_grad_scale, grad_grad_shift
+    )
     plan = _Plan(values, TILE // 4, all_windows=True)
     parts = plan.parts(plan.windows)
     partial = values.new_empty(plan.tasks, parts, 3, plan.channels)
-    again = values.new_empty(plan.tasks, plan.channels)
-    by_values = _empty(values, plan.height, plan.width)
-    by_results = _empty(values, plan.height // 2, plan.width // 2)
-    of = values, results, of_values, mean, variance, scale, shift
-    shape = plan.height, plan.width, scale.stride(0), shift.stride(0), eps, plan.channels
+    second_scale = values.new_empty(plan.tasks, plan.channels)
+    second_values = _empty(values, plan.height, plan.width)
+    second_outputs = _empty(values, plan.height // 2, plan.width // 2)
+    of = values, grad_outputs, grad_grad_values, mean, variance, scale, shift
+    shape = plan.height, plan.width, eps, plan.channels
     with on(values):
-        _sums_twice[parts, plan.tasks, plan.blocks](*of, partial, plan.windows, *shape, plan.block, plan.tile)
-        _backward_twice[parts, plan.tasks, plan.blocks](
+        _double_sums[parts, plan.tasks, plan.blocks](*of, partial, plan.windows, *shape, plan.block, plan.tile)
+        _double_backward[parts, plan.tasks, plan.blocks](
             *of,
-            by_scale,
-            by_shift,
-            of_scale,
-            of_shift,
+            grad_scale,
+            grad_shift,
+            grad_grad_scale,
+            grad_grad_shift,
             partial,
-            by_values,
-            again,
-            by_results,
+            second_values,
+            second_scale,
+            second_outputs,
             plan.windows,
             plan.rows,
             parts,
@@ -162,11 +173,17 @@ def backward_twice(
             plan.block,
             plan.tile,
         )
-    return by_values, again, by_results
+    return second_values, second_scale, second_outputs
+
+
+def _as_rows(*of_channels: Tensor) -> tuple[Tensor, ...]:
+    """(T, C) each, as the kernels read them."""
+    return tuple(each.contiguous() for each in of_channels)
 
 
 def _packed(values: Tensor) -> Tensor:
     """(T, B, C, H, W) that lies as (T, B, H, W, C)."""
+    check_single_precision(values)
     return values.permute(0, 1, 3, 4, 2).contiguous().permute(0, 1, 4, 2, 3)
 
 
@@ -177,7 +194,7 @@ def _empty(values: Tensor, height: int, width: int) -> Tensor:
 
 @triton.jit
 def _moments(values, partial, rows, length, channels: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr):
-    """Mean of a part of the rows, and the sum of the squares of what is left; relative to the first row of the part."""
+    """Mean of a part of the rows, and the sum of the squares of what is rest; relative to the first row of the part."""
     task = tl.program_id(1).to(tl.int64)
     channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     real = channel < channels
@@ -260,15 +277,13 @@ def _forward(
     shift,
     means,
     variances,
-    results,
+    outputs,
     rows,
     length,
     parts,
     windows,
     height,
     width,
-    by_task,
-    by_task_too,
     eps,
     channels: tl.constexpr,
     PARTS: tl.constexpr,
@@ -282,11 +297,11 @@ def _forward(
     if tl.program_id(0) == 0:
         tl.store(means + task * channels + channel, mean, mask=real)
         tl.store(variances + task * channels + channel, variance, mask=real)
-    w = tl.load(scale + task * by_task + channel, mask=real, other=0.0)
-    b = tl.load(shift + task * by_task_too + channel, mask=real, other=0.0)
+    w = tl.load(scale + task * channels + channel, mask=real, other=0.0)
+    b = tl.load(shift + task * channels + channel, mask=real, other=0.0)
     r = 1 / tl.sqrt(variance + eps)
     values += task * rows * channels
-    results += task * windows * channels
+    outputs += task * windows * channels
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
@@ -295,17 +310,17 @@ def _forward(
         for corner in tl.static_range(1, 4):
             value = _at(values, pixel + corner // 2 * width + corner % 2, exists, channel, real, channels)
             best = larger(best, (value - mean[None, :]) * r[None, :] * w[None, :])
-        _put(results, place, exists, channel, real, channels, larger(best + b[None, :], 0.0))
+        _put(outputs, place, exists, channel, real, channels, larger(best + b[None, :], 0.0))
 
 
 @triton.jit
-def _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels: tl.constexpr):
+def _of_channel(means, variances, scale, shift, eps, channel, real, channels: tl.constexpr):
     """Mean, 1 / deviation, scale and shift of a task's channels."""
     task = tl.program_id(1).to(tl.int64)
     mean = tl.load(means + task * channels + channel, mask=real, other=0.0)
     variance = tl.load(variances + task * channels + channel, mask=real, other=1.0)
-    w = tl.load(scale + task * by_task + channel, mask=real, other=0.0)
-    b = tl.load(shift + task * by_task_too + channel, mask=real, other=0.0)
+    w = tl.load(scale + task * channels + channel, mask=real, other=0.0)
+    b = tl.load(shift + task * channels + channel, mask=real, other=0.0)
     return mean, 1 / tl.sqrt(variance + eps), w, b
 
 
@@ -317,7 +332,7 @@ def _normal(values, pixel, exists, channel, real, channels: tl.constexpr, mean, 
 
 @triton.jit
 def _window(
-    values, results, pixel, place, width, exists, right, below, channel, real, channels: tl.constexpr, mean, r, w, b
+    values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels: tl.constexpr, mean, r, w, b
 ):
     """The four normalised values of each window, which is the largest, and the gradient of its result if that is not 0."""
     x0 = _normal(values, pixel, exists, channel, real, channels, mean, r)
@@ -325,7 +340,7 @@ def _window(
     x2 = _normal(values, pixel + width, exists & below, channel, real, channels, mean, r)
     x3 = _normal(values, pixel + width + 1, exists & right & below, channel, real, channels, mean, r)
     which, best = which_is_largest(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
-    g = _at(results, place, exists & right & below, channel, real, channels)
+    g = _at(grad_outputs, place, exists & right & below, channel, real, channels)
     passes = best + b[None, :] > 0
     return x0, x1, x2, x3, which, tl.where(passes, g, 0.0), passes
 
@@ -333,7 +348,7 @@ def _window(
 @triton.jit
 def _sums(
     values,
-    results,
+    grad_outputs,
     means,
     variances,
     scale,
@@ -342,8 +357,6 @@ def _sums(
     windows,
     height,
     width,
-    by_task,
-    by_task_too,
     eps,
     channels: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -353,45 +366,43 @@ def _sums(
     task = tl.program_id(1).to(tl.int64)
     channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     real = channel < channels
-    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
+    mean, r, w, b = _of_channel(means, variances, scale, shift, eps, channel, real, channels)
     images = windows // ((height // 2) * (width // 2))
     values += task * images * height * width * channels
-    results += task * windows * channels
-    by_shift = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
-    by_scale = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    grad_outputs += task * windows * channels
+    sum_g = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    sum_gx = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
         pixel, place, right, below = _corner(window, height, width, 0)
         x0, x1, x2, x3, which, g, _ = _window(
-            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
         )
-        by_shift += g
-        by_scale += g * _picked(which, x0, x1, x2, x3)
+        sum_g += g
+        sum_gx += g * _picked(which, x0, x1, x2, x3)
     at = partial + (task * tl.num_programs(0) + tl.program_id(0)) * 2 * channels + channel
-    tl.store(at, tl.sum(by_shift, 0), mask=real)
-    tl.store(at + channels, tl.sum(by_scale, 0), mask=real)
+    tl.store(at, tl.sum(sum_g, 0), mask=real)
+    tl.store(at + channels, tl.sum(sum_gx, 0), mask=real)
 
 
 @triton.jit
 def _backward(
     values,
-    results,
+    grad_outputs,
     means,
     variances,
     scale,
     shift,
     partial,
-    by_values,
-    by_scale,
-    by_shift,
+    grad_values,
+    grad_scale,
+    grad_shift,
     windows,
     rows,
     parts,
     height,
     width,
-    by_task,
-    by_task_too,
     eps,
     channels: tl.constexpr,
     PARTS: tl.constexpr,
@@ -401,47 +412,47 @@ def _backward(
     task = tl.program_id(1).to(tl.int64)
     channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     real = channel < channels
-    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
-    of_shift = _total(partial, 0, 2, parts, channel, real, channels, PARTS)
-    of_scale = _total(partial, 1, 2, parts, channel, real, channels, PARTS)
+    mean, r, w, b = _of_channel(means, variances, scale, shift, eps, channel, real, channels)
+    sum_g = _total(partial, 0, 2, parts, channel, real, channels, PARTS)
+    sum_gx = _total(partial, 1, 2, parts, channel, real, channels, PARTS)
     if tl.program_id(0) == 0:
-        tl.store(by_shift + task * channels + channel, of_shift, mask=real)
-        tl.store(by_scale + task * channels + channel, of_scale, mask=real)
-    of_shift, of_scale, factor = (of_shift / rows)[None, :], (of_scale / rows)[None, :], (w * r)[None, :]
+        tl.store(grad_shift + task * channels + channel, sum_g, mask=real)
+        tl.store(grad_scale + task * channels + channel, sum_gx, mask=real)
+    sum_g, sum_gx, factor = (sum_g / rows)[None, :], (sum_gx / rows)[None, :], (w * r)[None, :]
     values += task * rows * channels
-    by_values += task * rows * channels
-    results += task * (rows // (height * width) * (height // 2) * (width // 2)) * channels
+    grad_values += task * rows * channels
+    grad_outputs += task * (rows // (height * width) * (height // 2) * (width // 2)) * channels
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
         pixel, place, right, below = _corner(window, height, width, 1)
         x0, x1, x2, x3, which, g, _ = _window(
-            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
         )
-        g0 = factor * (tl.where(which == 0, g, 0.0) - of_shift - x0 * of_scale)
-        g1 = factor * (tl.where(which == 1, g, 0.0) - of_shift - x1 * of_scale)
-        g2 = factor * (tl.where(which == 2, g, 0.0) - of_shift - x2 * of_scale)
-        g3 = factor * (tl.where(which == 3, g, 0.0) - of_shift - x3 * of_scale)
-        _put(by_values, pixel, exists, channel, real, channels, g0)
-        _put(by_values, pixel + 1, exists & right, channel, real, channels, g1)
-        _put(by_values, pixel + width, exists & below, channel, real, channels, g2)
-        _put(by_values, pixel + width + 1, exists & right & below, channel, real, channels, g3)
+        g0 = factor * (tl.where(which == 0, g, 0.0) - sum_g - x0 * sum_gx)
+        g1 = factor * (tl.where(which == 1, g, 0.0) - sum_g - x1 * sum_gx)
+        g2 = factor * (tl.where(which == 2, g, 0.0) - sum_g - x2 * sum_gx)
+        g3 = factor * (tl.where(which == 3, g, 0.0) - sum_g - x3 * sum_gx)
+        _put(grad_values, pixel, exists, channel, real, channels, g0)
+        _put(grad_values, pixel + 1, exists & right, channel, real, channels, g1)
+        _put(grad_values, pixel + width, exists & below, channel, real, channels, g2)
+        _put(grad_values, pixel + width + 1, exists & right & below, channel, real, channels, g3)
 
 
 @triton.jit
-def _of_window(of_values, pixel, width, exists, right, below, channel, real, channels: tl.constexpr):
-    u0 = _at(of_values, pixel, exists, channel, real, channels)
-    u1 = _at(of_values, pixel + 1, exists & right, channel, real, channels)
-    u2 = _at(of_values, pixel + width, exists & below, channel, real, channels)
-    u3 = _at(of_values, pixel + width + 1, exists & right & below, channel, real, channels)
+def _of_window(grad_grad_values, pixel, width, exists, right, below, channel, real, channels: tl.constexpr):
+    u0 = _at(grad_grad_values, pixel, exists, channel, real, channels)
+    u1 = _at(grad_grad_values, pixel + 1, exists & right, channel, real, channels)
+    u2 = _at(grad_grad_values, pixel + width, exists & below, channel, real, channels)
+    u3 = _at(grad_grad_values, pixel + width + 1, exists & right & below, channel, real, channels)
     return u0, u1, u2, u3
 
 
 @triton.jit
-def _sums_twice(
+def _double_sums(
     values,
-    results,
-    of_values,
+    grad_outputs,
+    grad_grad_values,
     means,
     variances,
     scale,
@@ -450,8 +461,6 @@ def _sums_twice(
     windows,
     height,
     width,
-    by_task,
-    by_task_too,
     eps,
     channels: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -461,104 +470,101 @@ def _sums_twice(
     task = tl.program_id(1).to(tl.int64)
     channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     real = channel < channels
-    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
+    mean, r, w, b = _of_channel(means, variances, scale, shift, eps, channel, real, channels)
     images = windows // (((height + 1) // 2) * ((width + 1) // 2))
     values += task * images * height * width * channels
-    of_values += task * images * height * width * channels
-    results += task * images * (height // 2) * (width // 2) * channels
-    total = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
-    products = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
-    passed = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    grad_grad_values += task * images * height * width * channels
+    grad_outputs += task * images * (height // 2) * (width // 2) * channels
+    sum_u = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    sum_ux = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
+    sum_ug = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
         pixel, place, right, below = _corner(window, height, width, 1)
         x0, x1, x2, x3, which, g, _ = _window(
-            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
         )
-        u0, u1, u2, u3 = _of_window(of_values, pixel, width, exists, right, below, channel, real, channels)
-        total += (u0 + u1) + (u2 + u3)
-        products += (u0 * x0 + u1 * x1) + (u2 * x2 + u3 * x3)
-        passed += g * _picked(which, u0, u1, u2, u3)
+        u0, u1, u2, u3 = _of_window(grad_grad_values, pixel, width, exists, right, below, channel, real, channels)
+        sum_u += (u0 + u1) + (u2 + u3)
+        sum_ux += (u0 * x0 + u1 * x1) + (u2 * x2 + u3 * x3)
+        sum_ug += g * _picked(which, u0, u1, u2, u3)
     at = partial + (task * tl.num_programs(0) + tl.program_id(0)) * 3 * channels + channel
-    tl.store(at, tl.sum(total, 0), mask=real)
-    tl.store(at + channels, tl.sum(products, 0), mask=real)
-    tl.store(at + 2 * channels, tl.sum(passed, 0), mask=real)
+    tl.store(at, tl.sum(sum_u, 0), mask=real)
+    tl.store(at + channels, tl.sum(sum_ux, 0), mask=real)
+    tl.store(at + 2 * channels, tl.sum(sum_ug, 0), mask=real)
 
 
 @triton.jit
-def _backward_twice(
+def _double_backward(
     values,
-    results,
-    of_values,
+    grad_outputs,
+    grad_grad_values,
     means,
     variances,
     scale,
     shift,
-    by_scale,
-    by_shift,
-    of_scale,
-    of_shift,
+    grad_scale,
+    grad_shift,
+    grad_grad_scale,
+    grad_grad_shift,
     partial,
-    by_values,
-    again,
-    by_results,
+    second_values,
+    second_scale,
+    second_outputs,
     windows,
     rows,
     parts,
     height,
     width,
-    by_task,
-    by_task_too,
     eps,
     channels: tl.constexpr,
     PARTS: tl.constexpr,
     BLOCK: tl.constexpr,
     WINDOWS: tl.constexpr,
 ):
-    """The derivatives by x are factors of P g, of u, of x and 1; 1 / deviation follows z as well."""
     task = tl.program_id(1).to(tl.int64)
     channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     real = channel < channels
-    mean, r, w, b = _of_channel(means, variances, scale, shift, by_task, by_task_too, eps, channel, real, channels)
+    mean, r, w, b = _of_channel(means, variances, scale, shift, eps, channel, real, channels)
     at = task * channels + channel
-    gs, gb = tl.load(by_scale + at, mask=real, other=0.0), tl.load(by_shift + at, mask=real, other=0.0)
-    us, ub = tl.load(of_scale + at, mask=real, other=0.0), tl.load(of_shift + at, mask=real, other=0.0)
-    total = _total(partial, 0, 3, parts, channel, real, channels, PARTS) / rows
-    products = _total(partial, 1, 3, parts, channel, real, channels, PARTS) / rows
-    passed = _total(partial, 2, 3, parts, channel, real, channels, PARTS)
-    left = passed - gb * total - gs * products
+    sum_gx, sum_g = tl.load(grad_scale + at, mask=real, other=0.0), tl.load(grad_shift + at, mask=real, other=0.0)
+    s, t = tl.load(grad_grad_scale + at, mask=real, other=0.0), tl.load(grad_grad_shift + at, mask=real, other=0.0)
+    mean_u = _total(partial, 0, 3, parts, channel, real, channels, PARTS) / rows
+    mean_ux = _total(partial, 1, 3, parts, channel, real, channels, PARTS) / rows
+    sum_ug = _total(partial, 2, 3, parts, channel, real, channels, PARTS)
+    rest = sum_ug - sum_g * mean_u - sum_gx * mean_ux
     if tl.program_id(0) == 0:
-        tl.store(again + at, r * left, mask=real)
+        tl.store(second_scale + at, r * rest, mask=real)
     factor = w * r
-    of_g = us - factor * products  # of P g in the derivative by x
-    of_u = -factor * gs / rows
-    of_all = -(of_g * gb / rows + of_u * total)  # less the mean of it,
-    of_x = -(of_g * gs / rows + of_u * products) - factor * left / rows  # and its part along x; then of 1 / deviation
-    of_g, of_u, of_all, of_x = (r * of_g)[None, :], (r * of_u)[None, :], (r * of_all)[None, :], (r * of_x)[None, :]
+    a = s - factor * mean_ux
+    c = -factor * sum_gx / rows
+    constant = -(a * sum_g / rows + c * mean_u)
+    along_x = -(a * sum_gx / rows + c * mean_ux + factor * rest / rows)
+    a, c, constant, along_x = (r * a)[None, :], (r * c)[None, :], (r * constant)[None, :], (r * along_x)[None, :]
     values += task * rows * channels
-    of_values += task * rows * channels
-    by_values += task * rows * channels
+    grad_grad_values += task * rows * channels
+    second_values += task * rows * channels
     pooled = task * (rows // (height * width) * (height // 2) * (width // 2)) * channels
-    results += pooled
-    by_results += pooled
+    grad_outputs += pooled
+    second_outputs += pooled
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
         pixel, place, right, below = _corner(window, height, width, 1)
         x0, x1, x2, x3, which, g, passes = _window(
-            values, results, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
         )
-        u0, u1, u2, u3 = _of_window(of_values, pixel, width, exists, right, below, channel, real, channels)
-        g = g * of_g
-        g0 = tl.where(which == 0, g, 0.0) + u0 * of_u + x0 * of_x + of_all
-        g1 = tl.where(which == 1, g, 0.0) + u1 * of_u + x1 * of_x + of_all
-        g2 = tl.where(which == 2, g, 0.0) + u2 * of_u + x2 * of_x + of_all
-        g3 = tl.where(which == 3, g, 0.0) + u3 * of_u + x3 * of_x + of_all
-        _put(by_values, pixel, exists, channel, real, channels, g0)
-        _put(by_values, pixel + 1, exists & right, channel, real, channels, g1)
-        _put(by_values, pixel + width, exists & below, channel, real, channels, g2)
-        _put(by_values, pixel + width + 1, exists & right & below, channel, real, channels, g3)
+        u0, u1, u2, u3 = _of_window(grad_grad_values, pixel, width, exists, right, below, channel, real, channels)
+        g = g * a
+        g0 = tl.where(which == 0, g, 0.0) + u0 * c + x0 * along_x + constant
+        g1 = tl.where(which == 1, g, 0.0) + u1 * c + x1 * along_x + constant
+        g2 = tl.where(which == 2, g, 0.0) + u2 * c + x2 * along_x + constant
+        g3 = tl.where(which == 3, g, 0.0) + u3 * c + x3 * along_x + constant
+        _put(second_values, pixel, exists, channel, real, channels, g0)
+        _put(second_values, pixel + 1, exists & right, channel, real, channels, g1)
+        _put(second_values, pixel + width, exists & below, channel, real, channels, g2)
+        _put(second_values, pixel + width + 1, exists & right & below, channel, real, channels, g3)
         x, u = _picked(which, x0, x1, x2, x3), _picked(which, u0, u1, u2, u3)
-        again_g = factor[None, :] * (u - total[None, :] - x * products[None, :]) + us[None, :] * x + ub[None, :]
-        _put(by_results, place, exists & right & below, channel, real, channels, tl.where(passes, again_g, 0.0))
+        second = factor[None, :] * (u - mean_u[None, :] - x * mean_ux[None, :]) + s[None, :] * x + t[None, :]
+        _put(second_outputs, place, exists & right & below, channel, real, channels, tl.where(passes, second, 0.0))

@@ -58,5 +58,5 @@ def other_seeds(path: Path, record: dict[str, Any], kind: str) -> list[dict[str,
         candidate
         for candidate in candidates
         if but_for_the_seed(candidate) == but_for_the_seed(record)
-        and all(record[kind][norm].keys() <= candidate[kind][norm].keys() for norm in record[kind])
+        and all(tasks.keys() <= candidate[kind].get(norm, {}).keys() for norm, tasks in record[kind].items())
     ]

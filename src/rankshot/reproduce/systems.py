@@ -123,7 +123,7 @@ def how_measured(results: Path, name: str, methods: Iterable[str], norm: str) ->
         episodes = min(asked_by(norm, record["questions"]) for found in runs for record in found)
         alike.setdefault(f"{seeds_told(fewest)} and {episodes:,} episodes", []).append(TITLES[method])
     groups = sorted(alike.items(), key=lambda group: -len(group[1]))
-    return " ".join(f"{how[0].upper()}{how[1:]} per task: {', '.join(those)}." for how, those in groups)
+    return " ".join(f"{how[0].upper()}{how[1:]} per task: {'; '.join(those)}." for how, those in groups)
 
 
 def far_from_published(name: str, method: str, here: Sequence[float | None]) -> list[str]:

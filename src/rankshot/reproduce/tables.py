@@ -13,7 +13,7 @@ from rankshot.losses.ranking_loss import PAPER
 from rankshot.schema import read_json
 from rankshot.training import TrainConfig
 
-from .job import NORMS, settings_in, settings_of
+from .job import NORMS, Questions, settings_in, settings_of
 from .plan import BATCH_SIZES, BENCHMARKS, METHODS, RECIPES, SEEDS, batch_run
 from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 
@@ -122,8 +122,8 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
 
 
 def asked_by(norm: str, questions: dict[str, Any]) -> int:
-    """Episodes of a task."""
-    return int((norm == "batch" and questions.get("batch_episodes")) or questions["episodes"])
+    """Episodes of a task, of a record that has this norm; as `Questions.by`."""
+    return Questions(episodes=questions["episodes"], batch_episodes=questions.get("batch_episodes")).by(norm)
 
 
 def _cell(value: float | None, digits: int, best: float) -> str:

@@ -186,6 +186,11 @@ def network_and_method(
         context = Context(int(embedder.embedding_dim), classes, config.batch.classes, config.batch.size)  # type: ignore[arg-type]
         method = _method(config, context, objects)
         model = method.network(embedder)
+    if config.network.head == "centred" and model is not embedder:
+        raise ValueError(
+            f"a centred head changes embeddings in the test alone, and {config.method.name} has learned to compare them as "
+            "they are: leave out head"
+        )
     for name in ("memory", "micro_batch"):
         if getattr(config.batch, name) and not isinstance(method, LossMethod):
             raise ValueError(f"{name} is for methods that are a loss on embeddings, and {config.method.name} is none")

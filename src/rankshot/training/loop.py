@@ -36,7 +36,7 @@ from rankshot.gathering import (
 from rankshot.methods import Method
 from rankshot.models.folder_files import WEIGHTS
 from rankshot.models.gathered_norm import gathering_batch_norm
-from rankshot.models.network import preprocess_of
+from rankshot.models.network import preprocess_of, trunk_of
 from rankshot.models.shipped import folder_of
 from rankshot.processes import is_orphan
 from rankshot.randomness import seed_for
@@ -244,6 +244,7 @@ class Loop:
         self.status = replace(self.status, threads=threads)
         if self.config.network.init is not None and self.setup.validator.tasks and not self.status.has_begun:
             self.callbacks.message(f"measuring {self.config.network.init} on the validation classes")
+            self.setup.centre_head()
             self._validate()  # the weights that it begins with may stay the best
             self._save_state()
 
@@ -272,7 +273,7 @@ class Loop:
         # Micro-batches draw their random numbers twice, which a graph cannot; nor does it wait for other processes.
         graphed = on_gpu and config.run.cuda_graph and not config.batch.micro_batch and not is_shared()
         step = GraphedStep(eager, setup.tensors, setup.batch(0, ahead=False)) if graphed else eager
-        if config.batch.micro_batch and any(_has_statistics(each) for each in setup.model.modules()):
+        if config.batch.micro_batch and any(_has_statistics(each) for each in trunk_of(setup.model).modules()):
             images = config.batch.micro_batch
             self.callbacks.message(f"batch norm: every micro-batch of {images} images by its own statistics")
         with suppress(NotFinite):  # it comes again in its turn, and is reported then

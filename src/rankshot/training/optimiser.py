@@ -90,7 +90,8 @@ def make_optimiser(
         group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
     if not groups:
         has_weights = any(True for _ in model.parameters())
-        why = "all weights are frozen, and there is no head (--head 128)" if has_weights else "the network has no weights"
+        all_frozen = "all weights are frozen, and there is no head that learns (--head 128)"
+        why = all_frozen if has_weights else "the network has no weights"
         raise ValueError(f"there is nothing to learn: {why}")
     trunk = {id(weight) for weight in trunk_of(model).parameters()}
     learns = {id(weight) for group in groups for weight in group["params"]}

@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from rankshot.data.augmentation import random_numbers
 from rankshot.data.image_set import ImageSet
+from rankshot.fewshot import embed_all
 from rankshot.gathering import copy_from_first_, part_of, world_size
 from rankshot.losses import ClassifierLoss
 from rankshot.losses.batch_loss import BatchLoss
 from rankshot.methods import LossMethod, Method
 from rankshot.methods.method import Sampler, not_in_parts
-from rankshot.models.headed import Headed, Whitened, headed_in
+from rankshot.models.headed import Centred, Headed, Whitened, headed_in
 from rankshot.models.mirrored import Mirrored
 from rankshot.models.network import NETWORKS
 from rankshot.processes import check_gpus
@@ -43,6 +44,8 @@ from .prefetching import Prefetcher
 from .state import Average, live_tensors, put_back
 from .step import repeatable
 from .validation import Validator
+
+MOST_FOR_A_MEAN = 10_000  # images
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,15 @@ class Setup:
             head.fit(once.views, self.labels)
             copy_from_first_([*head.state_dict().values()])
         return self.frozen.head, once
+
+    def centre_head(self) -> None:
+        """Give a centred head the mean of some training images, where it has none from batches yet."""
+        headed = headed_in(self.model)
+        if headed is not None and isinstance(headed.head, Centred) and not headed.head.is_fitted:
+            images = self.images.train
+            some = torch.linspace(0, len(images) - 1, min(len(images), MOST_FOR_A_MEAN)).long()
+            headed.head.fit(embed_all(headed.network, images, some))
+            copy_from_first_([headed.head.mean])
 
     def close(self) -> None:
         """Let go of what a run has made around the objects that it was given."""
