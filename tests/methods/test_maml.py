@@ -5,11 +5,20 @@ import torch
 from methods.made import made
 
 from rankshot.methods.learner import Learner
-from rankshot.models import Conv4
+from rankshot.models import Conv4, from_pretrained, save_pretrained
 from rankshot.models.network import build
 from rankshot.preprocess import Preprocess
 
 SETTINGS = {"tasks": 2, "steps": 2, "rate": 0.3}
+
+
+STRIDED = {"name": "conv4-strided", "in_channels": 1, "filters": 4}
+SHARED_NORM = {"adapt_norm": False}
+KINDS = pytest.mark.parametrize(
+    "kind",
+    [{}, SHARED_NORM, {"embedder": STRIDED}, {"embedder": STRIDED, **SHARED_NORM}],
+    ids=["conv4", "shared norm", "strided", "strided, shared norm"],
+)
 
 
 def system_and_batch(**more):
@@ -18,7 +27,12 @@ def system_and_batch(**more):
     return model.double(), method, torch.rand(18, 1, 16, 16, dtype=torch.float64)
 
 
-def meta_loss(model, images):
+def is_of_norm(name, weight, kind):
+    """Of the blocks: batch norm's are the vectors."""
+    return weight.dim() == 1 and name.startswith("network.") and not kind.get("adapt_norm", True)
+
+
+def meta_loss(model, images, kind):
     """Task by task with plain autograd."""
     lost = []
     for task in images.view(2, 3, 3, 1, 16, 16):
@@ -28,21 +42,29 @@ def meta_loss(model, images):
             logits = model.learner.logits(weights, support, 3)[0]
             inner = torch.nn.functional.cross_entropy(logits, torch.arange(3))
             gradients = torch.autograd.grad(inner, list(weights.values()), create_graph=True)
-            weights = {name: each - 0.3 * by for (name, each), by in zip(weights.items(), gradients, strict=True)}
+            weights = {
+                name: each if is_of_norm(name, each, kind) else each - 0.3 * by
+                for (name, each), by in zip(weights.items(), gradients, strict=True)
+            }
         logits = model.learner.logits(weights, queries, 3)[0]
         lost.append(torch.nn.functional.cross_entropy(logits, torch.arange(3).repeat_interleave(2)))
     return torch.stack(lost).mean()
 
 
-def test_all_tasks_at_once():
-    model, method, images = system_and_batch()
+@KINDS
+def test_all_tasks_at_once(kind):
+    model, method, images = system_and_batch(**kind)
     loss, embeddings = method.learn(model, images, torch.zeros(18))
-    torch.testing.assert_close(loss, meta_loss(model, images))
+    expected = meta_loss(model, images, kind)
+    torch.testing.assert_close(loss, expected)
     assert embeddings is None
+    parameters = list(model.parameters())
+    torch.testing.assert_close(*(torch.autograd.grad(each, parameters) for each in (loss, expected)))
 
 
-def test_second_order_gradient_against_finite_differences():
-    model, method, images = system_and_batch()
+@KINDS
+def test_second_order_gradient_against_finite_differences(kind):
+    model, method, images = system_and_batch(**kind)
     method.learn(model, images, torch.zeros(18))[0].backward()
     small = 1e-6
     random = torch.Generator().manual_seed(1)
@@ -60,8 +82,9 @@ def test_second_order_gradient_against_finite_differences():
             assert parameter.grad[place].item() == pytest.approx(expected, rel=1e-3, abs=1e-7)
 
 
-def test_first_order_is_the_gradient_at_the_adapted_weights():
-    model, method, images = system_and_batch(first_order=True)
+@KINDS
+def test_first_order_is_the_gradient_at_the_adapted_weights(kind):
+    model, method, images = system_and_batch(first_order=True, **kind)
     method.learn(model, images, torch.zeros(18))[0].backward()
     expected = {name: torch.zeros_like(each) for name, each in model.learner.weights().items()}
     for task in images.view(2, 3, 3, 1, 16, 16):
@@ -71,7 +94,7 @@ def test_first_order_is_the_gradient_at_the_adapted_weights():
             inner = torch.nn.functional.cross_entropy(logits, torch.arange(3))
             gradients = torch.autograd.grad(inner, list(weights.values()))
             weights = {
-                name: (each - 0.3 * by).detach().requires_grad_()
+                name: each if is_of_norm(name, each, kind) else (each - 0.3 * by).detach().requires_grad_()
                 for (name, each), by in zip(weights.items(), gradients, strict=True)
             }
         logits = model.learner.logits(weights, task[:, 1:].flatten(0, 1), 3)[0]
@@ -139,6 +162,17 @@ def test_it_has_no_embeddings():
     model, _, images = system_and_batch()
     with pytest.raises(ValueError, match="has no embeddings: ask its `answer`"):
         model(images)
+
+
+def test_what_is_shared_is_told_when_it_is_saved(tmp_path):
+    model, _, images = system_and_batch(**SHARED_NORM)
+    save_pretrained(model.float(), tmp_path / "kept")
+    opened = from_pretrained(tmp_path / "kept")
+    support, queries, labels = images[:3].float(), images[3:6].float(), torch.arange(3)
+    torch.testing.assert_close(opened.answer(support, labels, queries), model.answer(support, labels, queries))
+    others, _, _ = system_and_batch()
+    others.float().load_state_dict(model.state_dict())
+    assert not torch.allclose(others.answer(support, labels, queries), model.answer(support, labels, queries))
 
 
 def test_no_mirror_images():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from rankshot.models.as_function import Statistics, as_function, prepare
+from rankshot.models.as_function import Statistics, TaskNorm, as_function, prepare
 from rankshot.models.headed import Headed
 from rankshot.models.mirrored import Mirrored
 
@@ -31,6 +31,11 @@ class Learner(nn.Module):
 
     def weights(self) -> dict[str, Tensor]:
         return dict(self.named_parameters())
+
+    def of_norms(self) -> list[str]:
+        """The names of the weights that belong to batch norm."""
+        norms = [name for name, module in self.named_modules() if isinstance(module, nn.BatchNorm2d | TaskNorm)]
+        return [name for name, _ in self.named_parameters() if name.rpartition(".")[0] in norms]
 
     def way_of(self, labels: Tensor) -> int:
         """How many classes a task has, by its labels."""

@@ -22,26 +22,33 @@ class AdaptingNetwork(TaskLearner):
     """Classifies with the weights that `steps` of gradient descent on the labelled images lead to.
 
     All images of a task are normalised by their own statistics, the labelled ones and the queries separately, as in the
-    paper: the queries of a task are thus answered together.
+    paper: the queries of a task are thus answered together. Without `adapt_norm` the scales and shifts of batch norm are
+    the same for all tasks.
     """
 
-    def __init__(self, embedder: nn.Module, way: int = 5, rate: float = 0.4, steps: int = 3) -> None:
+    def __init__(
+        self, embedder: nn.Module, way: int = 5, rate: float = 0.4, steps: int = 3, adapt_norm: bool = True
+    ) -> None:
         super().__init__(Learner(embedder, way), numbers_a_weight=10)
         self.rate, self.steps = positive("rate", rate), whole("steps", steps, 1, MOST_STEPS)
+        self.shared = [] if adapt_norm else self.learner.of_norms()
 
     def adapted(self, support_x: Tensor, support_y: Tensor, way: int, steps: int, *, first_order: bool = False) -> Weights:
         """The weights after so many steps; differentiable by those that they start from, unless `first_order`."""
+        weights = self.learner.weights()
+        shared = {name: weights.pop(name) for name in self.shared}
+
+        def given(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {name: weight.detach() for name, weight in weights.items()} if first_order else weights
 
         def loss_of(weights: dict[str, Tensor]) -> Tensor:
-            return nn.functional.cross_entropy(self.learner.logits(weights, support_x, way)[0], support_y)
+            logits = self.learner.logits(given(shared) | weights, support_x, way)[0]
+            return nn.functional.cross_entropy(logits, support_y)
 
-        weights = self.learner.weights()
         for _ in range(steps):
-            gradients = grad(loss_of)(
-                {name: weight.detach() for name, weight in weights.items()} if first_order else weights
-            )
+            gradients = grad(loss_of)(given(weights))
             weights = {name: weight.add(gradients[name], alpha=-self.rate) for name, weight in weights.items()}
-        return weights
+        return shared | weights
 
     def answer_all(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
         way = self.learner.way_of(support_y)
@@ -122,6 +129,7 @@ class MAML(Episodic):
         rate: of these steps.
         test_steps: steps when it is asked.
         first_order: no second derivatives.
+        adapt_norm: the steps change the scales and shifts of batch norm too; else these are the same for all tasks.
 
     Examples:
         A classifier that starts from zero takes one step on two labelled images:
@@ -152,14 +160,16 @@ class MAML(Episodic):
         rate: float = 0.4,
         test_steps: int = 3,
         first_order: bool = False,
+        adapt_norm: bool = True,
     ) -> None:
         super().__init__(context, shot=shot, tasks=tasks)
         self.steps = whole("steps", steps, 1, MOST_STEPS)
         self.test_steps = whole("test_steps", test_steps, 1, MOST_STEPS)
-        self.rate, self.first_order = positive("rate", rate), first_order
+        self.rate, self.first_order, self.adapt_norm = positive("rate", rate), first_order, adapt_norm
 
     def network(self, embedder: nn.Module) -> nn.Module:
-        return build_around(embedder, "maml", way=self.way, rate=self.rate, steps=self.test_steps)
+        settings = {"way": self.way, "rate": self.rate, "steps": self.test_steps, "adapt_norm": self.adapt_norm}
+        return build_around(embedder, "maml", **settings)
 
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         """The loss of all tasks of the batch at once; not in bfloat16, which is too coarse for second derivatives."""

@@ -5,6 +5,7 @@
 
 from .adapted import Adapted
 from .conv4 import Conv4
+from .conv4_strided import Conv4Strided as Conv4Strided  # registers it
 from .conv4_tensorflow import Conv4TensorFlow as Conv4TensorFlow  # registers it
 from .efficientnet_lite import EfficientNetLite
 from .gathered_norm import gather_batch_norm

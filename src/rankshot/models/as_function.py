@@ -72,12 +72,22 @@ class TaskNorm(nn.Module):
         self.weight, self.bias, self.eps = norm.weight, norm.bias, norm.eps
 
     def forward(self, values: Tensor) -> Tensor:
-        variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
         call = _CALLS[-1] if _CALLS else _Call(None)
-        call.statistics.append((mean, variance))
-        by_mean, by_variance = (mean, variance) if call.known is None else next(call.known)
-        factor = (by_variance + self.eps).rsqrt()
-        if self.weight is not None:
-            factor = factor * self.weight
-        shift = -by_mean * factor if self.bias is None else self.bias - by_mean * factor
-        return values * factor[:, None, None] + shift[:, None, None]
+        known = None if call.known is None else next(call.known)
+        normal, statistics = by_task(values, self.weight, self.bias, self.eps, known)
+        call.statistics.append(statistics)
+        return normal
+
+
+def by_task(
+    values: Tensor, scale: Tensor | None, shift: Tensor | None, eps: float, known: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """(B, C, H, W), normalised channel by channel by the mean and variance of these values, or by those that are known;
+    and the mean and variance of these values."""
+    variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
+    by_mean, by_variance = (mean, variance) if known is None else known
+    factor = (by_variance + eps).rsqrt()
+    if scale is not None:
+        factor = factor * scale
+    start = -by_mean * factor if shift is None else shift - by_mean * factor
+    return values * factor[:, None, None] + start[:, None, None], (mean, variance)

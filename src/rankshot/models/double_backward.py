@@ -16,9 +16,9 @@ from torch.autograd import Function
 PADDING = 1  # of filters of 3 x 3
 
 
-def convolved(values: Tensor, filters: Tensor) -> Tensor:
-    """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W)."""
-    return _run(_Convolution, values, filters)  # type: ignore[no-any-return]
+def convolved(values: Tensor, filters: Tensor, stride: int = 1) -> Tensor:
+    """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W); with a stride of 2 half of the height and width, rounded up."""
+    return _run(_Convolution, values, filters, stride)  # type: ignore[no-any-return]
 
 
 def pooled(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -38,55 +38,72 @@ class _Bilinear(Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def setup_context(context: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-        context.save_for_backward(*inputs)
+    def setup_context(context: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        one, other, context.stride, *_ = inputs
+        context.save_for_backward(one, other)
 
 
 class _Convolution(_Bilinear):
     """values, filters -> outputs."""
 
     @staticmethod
-    def forward(values: Tensor, filters: Tensor) -> Tensor:
-        return nn.functional.conv2d(values, filters, padding=PADDING)
+    def forward(values: Tensor, filters: Tensor, stride: int) -> Tensor:
+        return nn.functional.conv2d(values, filters, stride=stride, padding=PADDING)
 
     @staticmethod
     def backward(context: Any, outputs: Tensor) -> Any:
         values, filters = context.saved_tensors
-        return _asked_for(context, lambda: _run(_ByValues, outputs, filters), lambda: _run(_ByFilters, values, outputs))
+        return _asked_for(
+            context,
+            lambda: _run(_ByValues, outputs, filters, context.stride, *values.shape[-2:]),
+            lambda: _run(_ByFilters, values, outputs, context.stride),
+        )
 
 
 class _ByValues(_Bilinear):
-    """The gradient by the values: outputs, filters -> values."""
+    """The gradient by the values, which are so high and wide: outputs, filters -> values."""
 
     @staticmethod
-    def forward(outputs: Tensor, filters: Tensor) -> Tensor:
-        return nn.functional.conv_transpose2d(outputs, filters, padding=PADDING)
+    def forward(outputs: Tensor, filters: Tensor, stride: int, height: int, width: int) -> Tensor:
+        least = [stride * (size - 1) + 3 - 2 * PADDING for size in outputs.shape[-2:]]  # several sizes have as many outputs
+        more = height - least[0], width - least[1]
+        return nn.functional.conv_transpose2d(outputs, filters, stride=stride, padding=PADDING, output_padding=more)
 
     @staticmethod
     def backward(context: Any, values: Tensor) -> Any:
         outputs, filters = context.saved_tensors
-        return _asked_for(context, lambda: _run(_Convolution, values, filters), lambda: _run(_ByFilters, values, outputs))
+        return _asked_for(
+            context,
+            lambda: _run(_Convolution, values, filters, context.stride),
+            lambda: _run(_ByFilters, values, outputs, context.stride),
+        )
 
 
 class _ByFilters(_Bilinear):
     """The gradient by the filters: values, outputs -> filters."""
 
     @staticmethod
-    def forward(values: Tensor, outputs: Tensor) -> Tensor:
+    def forward(values: Tensor, outputs: Tensor, stride: int) -> Tensor:
         filters = outputs.new_empty(outputs.shape[1], values.shape[1], 3, 3)
-        geometry = [1, 1], [PADDING, PADDING], [1, 1], False, [0, 0], 1
+        geometry = [stride, stride], [PADDING, PADDING], [1, 1], False, [0, 0], 1
         gradients = torch.ops.aten.convolution_backward(outputs, values, filters, None, *geometry, [False, True, False])
         return gradients[1]  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(context: Any, filters: Tensor) -> Any:
         values, outputs = context.saved_tensors
-        return _asked_for(context, lambda: _run(_ByValues, outputs, filters), lambda: _run(_Convolution, values, filters))
+        return _asked_for(
+            context,
+            lambda: _run(_ByValues, outputs, filters, context.stride, *values.shape[-2:]),
+            lambda: _run(_Convolution, values, filters, context.stride),
+        )
 
 
 def _asked_for(context: Any, *gradients: Callable[[], Tensor]) -> tuple[Tensor | None, ...]:
-    """Nobody asks for those of the images, which are the largest."""
-    return tuple(gradient() if asked else None for gradient, asked in zip(gradients, context.needs_input_grad, strict=True))
+    """Nobody asks for those of the images, which are the largest; and numbers have none."""
+    asked_for = context.needs_input_grad
+    wanted = (gradient() if asked else None for gradient, asked in zip(gradients, asked_for, strict=False))
+    return *wanted, *[None] * (len(asked_for) - len(gradients))
 
 
 class _Pooled(Function):

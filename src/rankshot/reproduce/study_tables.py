@@ -9,6 +9,7 @@ from statistics import mean
 
 from .gap import DATA, VARIANTS
 from .job import NORMS
+from .maml_settings import maml_table
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
 from .studies import DECAYS, LONGER, METRICS, OBJECTIVES, STUDIED, Variants, decay_folder, study_folder
 from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
@@ -167,7 +168,12 @@ def sections(name: str) -> list[Section]:
             lambda results: batches_table(results, name),
         ),
     ]
-    return [FIRST, *common, *LAST] if name == DATA else common
+    maml: Section = (
+        "MAML with the settings of its authors' code",
+        "Accuracy in %, one seed, with 95 % intervals over episodes.",
+        lambda results: maml_table(results, name),
+    )
+    return [FIRST, *common, maml, *LAST] if name == DATA else [*common, maml]
 
 
 FIRST: Section = (

@@ -12,6 +12,7 @@ from typing import Any
 
 from rankshot.methods import settings_for
 from rankshot.methods.method import presets_of
+from rankshot.training import TrainConfig
 
 from .job import Run
 from .plan import BENCHMARKS, METHODS, RUNNING, SEEDS
@@ -69,17 +70,22 @@ def systems(name: str) -> list[Run]:
 
     A system that the paper has a row of has three seeds, unless it takes hours.
     """
-    benchmark = BENCHMARKS[name]
+    return [
+        Run(f"{name}/systems/{label}/{seed}", config_of(name, method, label, seed=seed), RUNNING, validation_norms=())
+        for seed in SEEDS
+        for method in TITLES
+        if method not in METHODS and seed in seeds_of(name, method)
+        for label in presets(name, method)
+    ]
+
+
+def config_of(name: str, method: str, label: str, **changes: Any) -> TrainConfig:
+    """Of a run of a system: its preset, on the classes that the paper's methods learn from."""
+    benchmark, preset = BENCHMARKS[name], presets(name, method)[label]
     like = benchmark.paper["map-dlm"]
     held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
-    runs = []
-    for seed in SEEDS:
-        for method in (method for method in TITLES if method not in METHODS and seed in seeds_of(name, method)):
-            for label, preset in presets(name, method).items():
-                settings: dict[str, Any] = {**settings_for(method, preset), **held, "seed": seed}
-                config = benchmark.base.changed(**settings | FEWER.get(method, {}).get(preset, {}))
-                runs.append(Run(f"{name}/systems/{label}/{seed}", config, RUNNING, validation_norms=()))
-    return runs
+    settings = {**settings_for(method, preset), **held, **FEWER.get(method, {}).get(preset, {}), **changes}
+    return benchmark.base.changed(**settings)
 
 
 def seeds_of(name: str, method: str) -> tuple[int, ...]:
