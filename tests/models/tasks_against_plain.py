@@ -24,24 +24,24 @@ CONVOLUTIONS = [  # tasks, images, channels, filters, height, width
 NORMS = [(2, 3, 5, 7, 9), (2, 2, 16, 6, 5), (3, 2, 6, 5, 4), (1, 2, 70, 3, 3), (2, 4, 32, 2, 2)]  # tasks, images, C, H, W
 
 
-def plain_convolved(values, filters):
-    return nn.functional.conv2d(values, filters, padding=1)
+def plain_convolved(values, filters, stride=1):
+    return nn.functional.conv2d(values, filters, stride=stride, padding=1)
 
 
-def plain_norm(values, scale, shift, eps):
+def plain_norm(values, scale, shift, eps, pool=2):
     variance, mean = torch.var_mean(values, (0, 2, 3), correction=0)
     normal = (values - mean[:, None, None]) * (variance + eps).rsqrt()[:, None, None]
     normal = normal * scale[:, None, None] + shift[:, None, None]
-    return nn.functional.relu(nn.functional.max_pool2d(normal, 2)), (mean.detach(), variance.detach())
+    return nn.functional.relu(nn.functional.max_pool2d(normal, pool)), (mean.detach(), variance.detach())
 
 
-def plain_block(values, filters, scale, shift, eps):
-    return plain_norm(plain_convolved(values, filters), scale, shift, eps)
+def plain_block(values, filters, scale, shift, eps, stride=1, pool=2):
+    return plain_norm(plain_convolved(values, filters, stride), scale, shift, eps, pool)
 
 
-def first(function):
+def first(function, *settings):
     """What gives statistics too, without."""
-    return lambda *inputs: function(*inputs, EPS)[0]
+    return lambda *inputs: function(*inputs, EPS, *settings)[0]
 
 
 def derivatives(function, inputs, shared):
@@ -81,30 +81,33 @@ def drawn(device, *shapes):
     return [torch.randn(shape, generator=generator).to(device) for shape in shapes]
 
 
-def compare_convolutions(shape, device, shared, tolerance):
+def compare_convolutions(shape, device, shared, tolerance, stride=1):
     tasks, images, channels, filters, *size = shape
     own = () if shared else (tasks,)
     inputs = drawn(device, (tasks, images, channels, *size), (*own, filters, channels, 3, 3))
-    compare(convolved, plain_convolved, [inputs[0], inputs[1] / (3 * channels**0.5)], shared, tolerance)
+    ours, plain = (lambda *inputs, by=by: by(*inputs, stride) for by in (convolved, plain_convolved))
+    compare(ours, plain, [inputs[0], inputs[1] / (3 * channels**0.5)], shared, tolerance)
 
 
-def compare_norms(shape, device, shared, tolerance):
+def compare_norms(shape, device, shared, tolerance, pool=2):
     """Far from 0, where naive variances lose their digits. Scales of both signs: negative ones turn the order round."""
     tasks, images, channels, *size = shape
     own = () if shared else (tasks,)
     values, scale, shift = drawn(device, (tasks, images, channels, *size), (*own, channels), (*own, channels))
-    compare(first(norm_pool_relu), first(plain_norm), [values + 20, scale, shift], shared, tolerance)
-    found = vmap(lambda each: norm_pool_relu(each, scale.flatten()[:channels], shift.flatten()[:channels], EPS)[1])(values)
+    compare(first(norm_pool_relu, pool), first(plain_norm, pool), [values + 20, scale, shift], shared, tolerance)
+    own = scale.flatten()[:channels], shift.flatten()[:channels]
+    found = vmap(lambda each: norm_pool_relu(each, *own, EPS, pool)[1])(values)
     variance, mean = torch.var_mean(values, (1, 3, 4), correction=0)
     torch.testing.assert_close(found, (mean, variance), rtol=1e-4, atol=1e-4)
 
 
-def compare_blocks(shape, device, shared, tolerance):
+def compare_blocks(shape, device, shared, tolerance, stride=1, pool=2):
     tasks, images, channels, filters, *size = shape
     own = () if shared else (tasks,)
     weights = (*own, filters, channels, 3, 3), (*own, filters), (*own, filters)
     inputs = drawn(device, (tasks, images, channels, *size), *weights)
-    compare(first(kernel_block), first(plain_block), inputs, shared, tolerance)
+    ours, plain = (first(block, stride, pool) for block in (kernel_block, plain_block))
+    compare(ours, plain, inputs, shared, tolerance)
 
 
 def nan_stays(device):
@@ -152,14 +155,17 @@ def same_twice(shape, device):
 
 def interpret_convolutions():
     for index, shape in enumerate(CONVOLUTIONS):
-        compare_convolutions(shape, "cpu", index % 2 == 0, 1e-4)
+        for stride in (1, 2)[: 2 if index < 3 else 1]:
+            compare_convolutions(shape, "cpu", index % 2 == 0, 1e-4, stride)
 
 
 def interpret_norms():
     task_norm_kernels.TILE, task_norm_kernels.ENOUGH = 1024, 6  # so that each takes several turns, and adds up several sums
     for index, shape in enumerate(NORMS):
-        compare_norms(shape, "cpu", index % 2 == 0, 1e-3)
-    compare_blocks((2, 2, 3, 6, 7, 6), "cpu", False, 1e-3)
+        for pool in (2, 1)[: 2 if index < 2 else 1]:
+            compare_norms(shape, "cpu", index % 2 == 0, 1e-3, pool)
+    for stride, pool in ((1, 2), (2, 1)):
+        compare_blocks((2, 2, 3, 6, 7, 6), "cpu", False, 1e-3, stride, pool)
     nan_stays("cpu")
     compare_layouts("cpu")
     other_precisions_are_refused("cpu")

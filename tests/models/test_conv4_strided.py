@@ -21,8 +21,8 @@ def small():
 
 def test_four_times_half_of_the_image_and_the_mean():
     network, values = small(), images()
-    for at in range(0, 12, 3):
-        values = nn.functional.conv2d(values, network[at].weight, stride=2, padding=1)
+    for convolution, _, _ in network:
+        values = nn.functional.conv2d(values, convolution.weight, stride=2, padding=1)
         variance, mean = torch.var_mean(values, (0, 2, 3), correction=0, keepdim=True)
         values = nn.functional.relu((values - mean) / (variance + 1e-5).sqrt())
     assert values.shape == (3, 4, 1, 2)
@@ -33,7 +33,7 @@ def test_as_a_function_of_its_weights():
     network = small().train()
     found, statistics = network.as_function(dict(network.named_parameters()), images())
     torch.testing.assert_close(found, network(images()))
-    for norm, (mean, variance) in zip((network[at] for at in range(1, 12, 3)), statistics, strict=True):
+    for (_, norm, _), (mean, variance) in zip(network, statistics, strict=True):
         norm.running_mean.copy_(mean.detach())
         norm.running_var.copy_(variance.detach())
     others = images(5, 9, 9)

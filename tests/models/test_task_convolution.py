@@ -11,6 +11,7 @@ import torch
 SCRIPT = Path(__file__).parent / "tasks_against_plain.py"
 
 
+@pytest.mark.slow
 def test_agrees_with_plain_convolutions_interpreted():
     pytest.importorskip("triton")
     script = [sys.executable, str(SCRIPT), "convolutions"]
@@ -24,6 +25,7 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
 @needs_cuda
 @pytest.mark.gpu
 @pytest.mark.parametrize(("tf32", "tolerance"), [(False, 1e-4), (True, 2e-2)])
+@pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("shared", [False, True], ids=["filters of each task", "filters of all tasks"])
 @pytest.mark.parametrize(
     "shape",  # tasks, images, channels, filters, height, width
@@ -42,8 +44,8 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA d
         (1, 1, 1, 1, 1, 1),
     ],
 )
-def test_agrees_with_plain_convolutions(shape, shared, tf32, tolerance, monkeypatch):
+def test_agrees_with_plain_convolutions(shape, shared, stride, tf32, tolerance, monkeypatch):
     from models.tasks_against_plain import compare_convolutions
 
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", tf32)
-    compare_convolutions(shape, "cuda", shared, tolerance)
+    compare_convolutions(shape, "cuda", shared, tolerance, stride)

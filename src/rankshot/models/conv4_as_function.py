@@ -44,21 +44,22 @@ def block(
     return plain_block(values, filters, scale, shift, eps, known)
 
 
-def has_kernels(values: Tensor, filters: Tensor) -> bool:
-    if values.numel() == 0 or min(values.shape[-2:]) < 2:
+def has_kernels(values: Tensor, filters: Tensor, least: int = 2) -> bool:
+    """For images of at least so many pixels a side."""
+    if values.numel() == 0 or min(values.shape[-2:]) < least:
         return False
     return values.dtype == filters.dtype == torch.float32 and kernels_work(values.device)
 
 
 def kernel_block(
-    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float
+    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, stride: int = 1, pool: int = 2
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """The same by kernels, for all tasks at once. They read filters fastest where the channels lie beside one another."""
     from .task_convolution import convolved
     from .task_norm import norm_pool_relu
 
     filters = filters.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
-    return norm_pool_relu(convolved(values, filters), scale, shift, eps)
+    return norm_pool_relu(convolved(values, filters, stride), scale, shift, eps, pool)
 
 
 def plain_block(

@@ -12,6 +12,7 @@ from rankshot.preprocess import Preprocess
 from rankshot.schema import Between
 
 from .as_function import Statistics, by_task
+from .conv4_as_function import has_kernels, kernel_block
 from .double_backward import convolved
 from .network import register
 
@@ -31,34 +32,44 @@ class Conv4Strided(nn.Sequential):
 
     def __init__(self, in_channels: int = 1, filters: int = 64) -> None:
         widths = [in_channels, *[filters] * BLOCKS]
-        layers = [layer for inputs, outputs in pairwise(widths) for layer in _block(inputs, outputs)]
-        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        super().__init__(*(_block(inputs, outputs) for inputs, outputs in pairwise(widths)))
+
+    def forward(self, images: Tensor) -> Tensor:
+        maps: Tensor = super().forward(images)  # type: ignore[no-untyped-call]
+        return maps.mean((-2, -1))
 
     def as_function(
         self, weights: Mapping[str, Tensor], images: Tensor, known: Statistics | None = None, *, derived_twice: bool = True
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """The embeddings by other weights than its own, and the statistics of every layer: see `as_function`."""
-        channels = weights["0.weight"].shape[1]
+        channels = weights["0.0.weight"].shape[1]
         if images.shape[-3] != channels:
             raise ValueError(f"this network was made for images of {channels} channels, got {images.shape[-3]}")
-        values = images
-        all_statistics: list[tuple[Tensor, Tensor]] = []
-        for at, layer in enumerate(self):
-            if isinstance(layer, nn.Conv2d):
-                values = convolved(values, weights[f"{at}.weight"], STRIDE)
-            elif isinstance(layer, nn.BatchNorm2d):
-                scale, shift = weights[f"{at}.weight"], weights[f"{at}.bias"]
-                found = known[len(all_statistics)] if known else None
-                values, statistics = by_task(values, scale, shift, layer.eps, found)
-                all_statistics.append(statistics)
-            else:
-                values = layer(values)
-        return values, all_statistics
+        values, all_statistics = images, []
+        for index in range(BLOCKS):
+            filters, scale, shift = (weights[f"{index}.{name}"] for name in ("0.weight", "1.weight", "1.bias"))
+            eps: float = self[index][1].eps  # type: ignore[index]
+            values, statistics = block(values, filters, scale, shift, eps, known[index] if known else None)
+            all_statistics.append(statistics)
+        return values.mean((-2, -1)), all_statistics
 
 
-def _block(inputs: int, outputs: int) -> tuple[nn.Module, ...]:
+def block(
+    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Convolution, batch norm and ReLU; and the mean and variance of the convolution's results, or those that are known.
+
+    With kernels, where they work, the mean and the variance are constants: nothing can be derived by them.
+    """
+    if known is None and has_kernels(values, filters, least=1):
+        return kernel_block(values, filters, scale, shift, eps, STRIDE, pool=1)
+    normal, statistics = by_task(convolved(values, filters, STRIDE), scale, shift, eps, known)
+    return nn.functional.relu(normal), statistics
+
+
+def _block(inputs: int, outputs: int) -> nn.Sequential:
     convolution = nn.Conv2d(inputs, outputs, kernel_size=3, stride=STRIDE, padding=1, bias=False)
-    return convolution, nn.BatchNorm2d(outputs), nn.ReLU()
+    return nn.Sequential(convolution, nn.BatchNorm2d(outputs), nn.ReLU())
 
 
 @register("conv4-strided")

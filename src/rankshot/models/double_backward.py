@@ -6,19 +6,20 @@ Under `torch.func.vmap` the channels of all tasks lie beside one another all the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from .any_order import of_any_order
+
 PADDING = 1  # of filters of 3 x 3
 
 
 def convolved(values: Tensor, filters: Tensor, stride: int = 1) -> Tensor:
     """(B, C, H, W), (F, C, 3, 3) -> (B, F, H, W); with a stride of 2 half of the height and width, rounded up."""
-    return _run(_Convolution, values, filters, stride)  # type: ignore[no-any-return]
+    return _convolved(values, filters, stride)
 
 
 def pooled(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -31,79 +32,30 @@ def _run(function: type[Function], *inputs: Any) -> Any:
     return function.apply(*inputs)  # type: ignore[no-untyped-call]
 
 
-class _Bilinear(Function):
-    """A convolution is linear in its values and in its filters. So are its two gradients in what they are made of, and
-    their gradients are the same three operations again: those of any order are."""
+def _convolve(values: Tensor, filters: Tensor, stride: int) -> Tensor:
+    return nn.functional.conv2d(values, filters, stride=stride, padding=PADDING)
+
+
+def _by_values(outputs: Tensor, filters: Tensor, stride: int, height: int, width: int) -> Tensor:
+    least = [stride * (size - 1) + 3 - 2 * PADDING for size in outputs.shape[-2:]]  # several sizes have as many outputs
+    more = height - least[0], width - least[1]
+    return nn.functional.conv_transpose2d(outputs, filters, stride=stride, padding=PADDING, output_padding=more)
+
+
+def _by_filters(values: Tensor, outputs: Tensor, stride: int) -> Tensor:
+    filters = outputs.new_empty(outputs.shape[1], values.shape[1], 3, 3)
+    geometry = [stride, stride], [PADDING, PADDING], [1, 1], False, [0, 0], 1
+    gradients = torch.ops.aten.convolution_backward(outputs, values, filters, None, *geometry, [False, True, False])
+    return gradients[1]  # type: ignore[no-any-return]
+
+
+class _Mapped(Function):
+    """What `torch.func.vmap` makes of it is what it makes of its operations."""
 
     generate_vmap_rule = True
 
-    @staticmethod
-    def setup_context(context: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        one, other, context.stride, *_ = inputs
-        context.save_for_backward(one, other)
 
-
-class _Convolution(_Bilinear):
-    """values, filters -> outputs."""
-
-    @staticmethod
-    def forward(values: Tensor, filters: Tensor, stride: int) -> Tensor:
-        return nn.functional.conv2d(values, filters, stride=stride, padding=PADDING)
-
-    @staticmethod
-    def backward(context: Any, outputs: Tensor) -> Any:
-        values, filters = context.saved_tensors
-        return _asked_for(
-            context,
-            lambda: _run(_ByValues, outputs, filters, context.stride, *values.shape[-2:]),
-            lambda: _run(_ByFilters, values, outputs, context.stride),
-        )
-
-
-class _ByValues(_Bilinear):
-    """The gradient by the values, which are so high and wide: outputs, filters -> values."""
-
-    @staticmethod
-    def forward(outputs: Tensor, filters: Tensor, stride: int, height: int, width: int) -> Tensor:
-        least = [stride * (size - 1) + 3 - 2 * PADDING for size in outputs.shape[-2:]]  # several sizes have as many outputs
-        more = height - least[0], width - least[1]
-        return nn.functional.conv_transpose2d(outputs, filters, stride=stride, padding=PADDING, output_padding=more)
-
-    @staticmethod
-    def backward(context: Any, values: Tensor) -> Any:
-        outputs, filters = context.saved_tensors
-        return _asked_for(
-            context,
-            lambda: _run(_Convolution, values, filters, context.stride),
-            lambda: _run(_ByFilters, values, outputs, context.stride),
-        )
-
-
-class _ByFilters(_Bilinear):
-    """The gradient by the filters: values, outputs -> filters."""
-
-    @staticmethod
-    def forward(values: Tensor, outputs: Tensor, stride: int) -> Tensor:
-        filters = outputs.new_empty(outputs.shape[1], values.shape[1], 3, 3)
-        geometry = [stride, stride], [PADDING, PADDING], [1, 1], False, [0, 0], 1
-        gradients = torch.ops.aten.convolution_backward(outputs, values, filters, None, *geometry, [False, True, False])
-        return gradients[1]  # type: ignore[no-any-return]
-
-    @staticmethod
-    def backward(context: Any, filters: Tensor) -> Any:
-        values, outputs = context.saved_tensors
-        return _asked_for(
-            context,
-            lambda: _run(_ByValues, outputs, filters, context.stride, *values.shape[-2:]),
-            lambda: _run(_Convolution, values, filters, context.stride),
-        )
-
-
-def _asked_for(context: Any, *gradients: Callable[[], Tensor]) -> tuple[Tensor | None, ...]:
-    """Nobody asks for those of the images, which are the largest; and numbers have none."""
-    asked_for = context.needs_input_grad
-    wanted = (gradient() if asked else None for gradient, asked in zip(gradients, asked_for, strict=False))
-    return *wanted, *[None] * (len(asked_for) - len(gradients))
+_convolved = of_any_order(_Mapped, _convolve, _by_values, _by_filters)
 
 
 class _Pooled(Function):

@@ -2,10 +2,13 @@
 
 A convolution is nine products of matrices, one for each place in a filter: [pixels, C] by [C, F], where the pixels are
 shifted by the place. Of few channels, as images have, all nine fit into one product. Images and filters may lie in memory
-as they like; results lie as (T, B, H, W, F), and gradients by filters as (T, F, 3, 3, C).
+as they like; results lie as (T, B, H, W, F), and gradients by filters as (T, F, 3, 3, C). With a stride of 2, only every
+second pixel of every second row is a centre.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import torch
 import triton
@@ -23,45 +26,58 @@ OLDEST = (8, 0)  # compute capability that has tf32
 MOST_PARTS = 128  # of a sum over all pixels
 
 
-def convolve(values: Tensor, filters: Tensor, *, back: bool = False) -> Tensor:
-    """(T, B, C, H, W), (T, F, C, 3, 3) -> (T, B, F, H, W).
+def convolve(values: Tensor, filters: Tensor, stride: int = 1, *, back_to: tuple[int, int] | None = None) -> Tensor:
+    """(T, B, C, H, W), (T, F, C, 3, 3) -> (T, B, F, H, W), with a stride of 2 half of the height and width, rounded up.
 
-    back   from (T, B, F, H, W) to (T, B, C, H, W): the gradient by the values, which are what the filters give turned round
+    back_to   from (T, B, F, H, W) to (T, B, C, *back_to): the gradient by the values, what the filters give turned round
     """
     check_single_precision(values)
     check_single_precision(filters)
-    tasks, batch, inputs, height, width = values.shape
-    outputs = filters.shape[2 if back else 1]
+    tasks, batch, inputs, *size = values.shape
+    outputs = filters.shape[2 if back_to else 1]
     by_task, by_filter, by_channel, by_row, by_column = filters.stride()
     lies = (
         (by_task, by_filter, by_channel, -by_row, -by_column, 2 * (by_row + by_column))
-        if back
+        if back_to
         else (by_task, by_channel, by_filter, by_row, by_column, 0)
     )
+    height, width = back_to or _halved(size, stride)
     results = torch.empty(tasks, batch, height, width, outputs, device=values.device, dtype=values.dtype)
     pixels = batch * height * width
     tile = next((size for size in PIXELS if triton.cdiv(pixels, size) * tasks >= ENOUGH), PIXELS[-1])
     block = _block(outputs)
     grid = triton.cdiv(pixels, tile), tasks, triton.cdiv(outputs, block)
-    shape = pixels, height, width, inputs, outputs
+    shape = pixels, height, width, *size, inputs, outputs
     few = 9 * inputs <= MOST_PATCH
     kernel, depth = (_convolve_few, _patch(inputs)) if few else (_convolve, min(_block(inputs), 32))
+    places = stride, back_to is not None
     with on(values):
         kernel[grid](
-            values, filters, results, *shape, *values.stride(), *lies, depth, block, tile, _precision(values), num_warps=4
+            values,
+            filters,
+            results,
+            *shape,
+            *values.stride(),
+            *lies,
+            *places,
+            depth,
+            block,
+            tile,
+            _precision(values),
+            num_warps=4,
         )
     return results.permute(0, 1, 4, 2, 3)
 
 
-def correlate(values: Tensor, results: Tensor) -> Tensor:
-    """(T, B, C, H, W), (T, B, F, H, W) -> (T, F, C, 3, 3): the gradient by the filters.
+def correlate(values: Tensor, results: Tensor, stride: int = 1) -> Tensor:
+    """(T, B, C, H, W) and what `convolve` makes of it, (T, B, F, …) -> (T, F, C, 3, 3): the gradient by the filters.
 
     Each program sums over a part of the pixels. The sums are added up in one order, always the same.
     """
     check_single_precision(values)
     check_single_precision(results)
-    tasks, batch, inputs, height, width = values.shape
-    outputs = results.shape[2]
+    tasks, batch, inputs, *size = values.shape
+    outputs, height, width = results.shape[2:]
     pixels = batch * height * width
     few = 9 * inputs <= MOST_PATCH
     block = _block(outputs)
@@ -72,7 +88,7 @@ def correlate(values: Tensor, results: Tensor) -> Tensor:
     parts = triton.cdiv(pixels, length)
     partial = torch.empty(parts, tasks, outputs, 3, 3, inputs, device=values.device, dtype=values.dtype)
     kernel, channels = (_correlate_few, _patch(inputs)) if few else (_correlate, _block(inputs))
-    shape = pixels, length, height, width, inputs, outputs
+    shape = pixels, length, height, width, *size, inputs, outputs
     grid = parts, tasks * others, triton.cdiv(outputs, block)
     with on(values):
         kernel[grid](
@@ -82,6 +98,7 @@ def correlate(values: Tensor, results: Tensor) -> Tensor:
             *shape,
             *values.stride(),
             *results.stride(),
+            stride,
             channels,
             block,
             DEPTH,
@@ -90,6 +107,10 @@ def correlate(values: Tensor, results: Tensor) -> Tensor:
         )
     total = partial[0] if parts == 1 else partial.sum(0)
     return total.permute(0, 1, 4, 2, 3)
+
+
+def _halved(size: Sequence[int], stride: int) -> tuple[int, ...]:
+    return tuple((each - 1) // stride + 1 for each in size)
 
 
 def _block(channels: int) -> int:
@@ -112,6 +133,22 @@ def _place(pixel, height, width):
 
 
 @triton.jit
+def _beside(centre, step, length, STRIDE: tl.constexpr, BACK: tl.constexpr):
+    """Which row, or column, of the values is `step` beside a centre, and whether there is one.
+
+    BACK   from the values of `convolve` to its results: of a stride of 2, every second one was a centre
+    """
+    if BACK:
+        place = centre + step
+        exists = (place >= 0) & (place % STRIDE == 0)
+        place = place // STRIDE
+    else:
+        place = centre * STRIDE + step
+        exists = place >= 0
+    return place, exists & (place < length)
+
+
+@triton.jit
 def _convolve(
     values,
     filters,
@@ -119,6 +156,8 @@ def _convolve(
     pixels,
     height,
     width,
+    v_height,
+    v_width,
     inputs: tl.constexpr,
     outputs: tl.constexpr,
     v_task,
@@ -132,6 +171,8 @@ def _convolve(
     f_row,
     f_column,
     f_first,
+    STRIDE: tl.constexpr,
+    BACK: tl.constexpr,
     DEPTH: tl.constexpr,
     BLOCK: tl.constexpr,
     PIXELS: tl.constexpr,
@@ -140,7 +181,7 @@ def _convolve(
     task = tl.program_id(1).to(tl.int64)
     pixel = tl.program_id(0) * PIXELS + tl.arange(0, PIXELS)
     image, row, column = _place(pixel, height, width)
-    centre = values + task * v_task + image.to(tl.int64) * v_image + row * v_row + column * v_column
+    of_image = values + task * v_task + image.to(tl.int64) * v_image
     output = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     of_output = filters + task * f_task + f_first + output * f_output
     blocks: tl.constexpr = (inputs + DEPTH - 1) // DEPTH
@@ -148,11 +189,12 @@ def _convolve(
     for step in range(9 * blocks):
         tap = step // blocks
         down, right = tap // 3, tap % 3
-        y, x = row + down - 1, column + right - 1
-        inside = (pixel < pixels) & (y >= 0) & (y < height) & (x >= 0) & (x < width)
+        y, is_row = _beside(row, down - 1, v_height, STRIDE, BACK)
+        x, is_column = _beside(column, right - 1, v_width, STRIDE, BACK)
+        inside = (pixel < pixels) & is_row & is_column
         channel = step % blocks * DEPTH + tl.arange(0, DEPTH)
         real = channel < inputs
-        at = centre + (down - 1) * v_row + (right - 1) * v_column
+        at = of_image + y * v_row + x * v_column
         seen = tl.load(at[:, None] + (channel * v_channel)[None, :], mask=inside[:, None] & real[None, :], other=0.0)
         at = of_output + down * f_row + right * f_column
         weight = tl.load(
@@ -166,16 +208,30 @@ def _convolve(
 
 
 @triton.jit
-def _seen(at, row, column, exists, height, width, inputs: tl.constexpr, channel, v_channel, v_row, v_column, place):
+def _seen(
+    at,
+    row,
+    column,
+    exists,
+    height,
+    width,
+    inputs: tl.constexpr,
+    channel,
+    v_channel,
+    v_row,
+    v_column,
+    place,
+    STRIDE: tl.constexpr,
+    BACK: tl.constexpr,
+):
     """(values of a patch, pixels): what the filters see around each pixel; 0 beyond the image.
 
     place   of the value in the patch, of nine
     """
-    down, right = (place // 3 - 1)[:, None], (place % 3 - 1)[:, None]
-    y, x = row[None, :] + down, column[None, :] + right
-    inside = (y >= 0) & (y < height) & (x >= 0) & (x < width) & exists[None, :] & (place < 9)[:, None]
-    offset = channel[:, None] * v_channel + down * v_row + right * v_column
-    return tl.load(at[None, :] + offset, mask=inside, other=0.0)
+    y, is_row = _beside(row[None, :], (place // 3 - 1)[:, None], height, STRIDE, BACK)
+    x, is_column = _beside(column[None, :], (place % 3 - 1)[:, None], width, STRIDE, BACK)
+    inside = is_row & is_column & exists[None, :] & (place < 9)[:, None]
+    return tl.load(at[None, :] + channel[:, None] * v_channel + y * v_row + x * v_column, mask=inside, other=0.0)
 
 
 @triton.jit
@@ -186,6 +242,8 @@ def _convolve_few(
     pixels,
     height,
     width,
+    v_height,
+    v_width,
     inputs: tl.constexpr,
     outputs: tl.constexpr,
     v_task,
@@ -199,6 +257,8 @@ def _convolve_few(
     f_row,
     f_column,
     f_first,
+    STRIDE: tl.constexpr,
+    BACK: tl.constexpr,
     DEPTH: tl.constexpr,
     BLOCK: tl.constexpr,
     PIXELS: tl.constexpr,
@@ -209,10 +269,12 @@ def _convolve_few(
     pixel = tl.program_id(0) * PIXELS + tl.arange(0, PIXELS)
     image, row, column = _place(pixel, height, width)
     exists = pixel < pixels
-    centre = values + task * v_task + image.to(tl.int64) * v_image + row * v_row + column * v_column
+    of_image = values + task * v_task + image.to(tl.int64) * v_image
     each = tl.arange(0, DEPTH)
     place, channel = each // inputs, each % inputs
-    seen = _seen(centre, row, column, exists, height, width, inputs, channel, v_channel, v_row, v_column, place)
+    seen = _seen(
+        of_image, row, column, exists, v_height, v_width, inputs, channel, v_channel, v_row, v_column, place, STRIDE, BACK
+    )
     output = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     at = filters + task * f_task + f_first + output * f_output
     within = channel * f_input + place // 3 * f_row + place % 3 * f_column
@@ -223,12 +285,12 @@ def _convolve_few(
 
 
 @triton.jit
-def _shifted(at, row, column, exists, height, width, right: tl.constexpr, channel, real, v_channel, v_column):
-    """(pixels, channels): the values beside each pixel; 0 beyond the image."""
-    x = column + right
-    inside = exists & (row >= 0) & (row < height) & (x >= 0) & (x < width)
-    at = at + right * v_column
-    return tl.load(at[:, None] + (channel * v_channel)[None, :], mask=inside[:, None] & real[None, :], other=0.0)
+def _shifted(at, column, right: tl.constexpr, exists, width, channel, real, v_channel, v_column, STRIDE: tl.constexpr):
+    """(pixels, channels): the values of a row that are beside each pixel; 0 beyond the image."""
+    x, is_column = _beside(column, right, width, STRIDE, False)
+    at = at + x * v_column
+    mask = (exists & is_column)[:, None] & real[None, :]
+    return tl.load(at[:, None] + (channel * v_channel)[None, :], mask=mask, other=0.0)
 
 
 @triton.jit
@@ -240,6 +302,8 @@ def _correlate(
     length,
     height,
     width,
+    v_height,
+    v_width,
     inputs: tl.constexpr,
     outputs: tl.constexpr,
     v_task,
@@ -252,6 +316,7 @@ def _correlate(
     r_channel,
     r_row,
     r_column,
+    STRIDE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BLOCK: tl.constexpr,
     DEPTH: tl.constexpr,
@@ -276,13 +341,14 @@ def _correlate(
         at = results + task * r_task + image.to(tl.int64) * r_image + row * r_row + column * r_column
         result = tl.load(at[:, None] + (output * r_channel)[None, :], mask=exists[:, None] & wanted[None, :], other=0.0)
         result = tl.trans(result)
-        y = row + down - 1
-        at = values + task * v_task + image.to(tl.int64) * v_image + y * v_row + column * v_column
-        seen = _shifted(at, y, column, exists, height, width, -1, channel, real, v_channel, v_column)
+        y, is_row = _beside(row, down - 1, v_height, STRIDE, False)
+        is_row &= exists
+        at = values + task * v_task + image.to(tl.int64) * v_image + y * v_row
+        seen = _shifted(at, column, -1, is_row, v_width, channel, real, v_channel, v_column, STRIDE)
         left = tl.dot(result, seen, left, input_precision=PRECISION)
-        seen = _shifted(at, y, column, exists, height, width, 0, channel, real, v_channel, v_column)
+        seen = _shifted(at, column, 0, is_row, v_width, channel, real, v_channel, v_column, STRIDE)
         middle = tl.dot(result, seen, middle, input_precision=PRECISION)
-        seen = _shifted(at, y, column, exists, height, width, 1, channel, real, v_channel, v_column)
+        seen = _shifted(at, column, 1, is_row, v_width, channel, real, v_channel, v_column, STRIDE)
         right = tl.dot(result, seen, right, input_precision=PRECISION)
     tasks = tl.num_programs(1) // (3 * blocks)
     line = (tl.program_id(0) * tasks + task) * outputs + output
@@ -302,6 +368,8 @@ def _correlate_few(
     length,
     height,
     width,
+    v_height,
+    v_width,
     inputs: tl.constexpr,
     outputs: tl.constexpr,
     v_task,
@@ -314,6 +382,7 @@ def _correlate_few(
     r_channel,
     r_row,
     r_column,
+    STRIDE: tl.constexpr,
     CHANNELS: tl.constexpr,
     BLOCK: tl.constexpr,
     DEPTH: tl.constexpr,
@@ -334,8 +403,10 @@ def _correlate_few(
         image, row, column = _place(pixel, height, width)
         at = results + task * r_task + image.to(tl.int64) * r_image + row * r_row + column * r_column
         result = tl.load(at[:, None] + (output * r_channel)[None, :], mask=exists[:, None] & wanted[None, :], other=0.0)
-        at = values + task * v_task + image.to(tl.int64) * v_image + row * v_row + column * v_column
-        seen = _seen(at, row, column, exists, height, width, inputs, channel, v_channel, v_row, v_column, place)
+        at = values + task * v_task + image.to(tl.int64) * v_image
+        seen = _seen(
+            at, row, column, exists, v_height, v_width, inputs, channel, v_channel, v_row, v_column, place, STRIDE, False
+        )
         total = tl.dot(seen, result, total, input_precision=PRECISION)
     line = (tl.program_id(0) * tl.num_programs(1) + task) * outputs + output
     at = partial + (line * (9 * inputs))[None, :] + each[:, None]

@@ -1,4 +1,4 @@
-"""Batch norm, 2x2 max-pool and ReLU of several tasks at once on a GPU, for gradients of gradients.
+"""Batch norm, max-pool and ReLU of several tasks at once on a GPU, for gradients of gradients.
 
 Each task is normalised by its own statistics. The first and the second derivatives are written out, with kernels; those of
 them are left to torch, which derives them from the layers one by one.
@@ -16,9 +16,14 @@ from .task_functions import TaskFunction, of_one
 from .task_norm_kernels import backward, double_backward, forward
 
 
-def norm_pool_relu(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """(B, C, H, W), (C,), (C,) -> (B, C, H // 2, W // 2); and the mean and variance of each channel, as constants."""
-    outputs = _NormPoolReLU.run(of_one(values), of_one(scale), of_one(shift), eps)
+def norm_pool_relu(
+    values: Tensor, scale: Tensor, shift: Tensor, eps: float, pool: int = 2
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """(B, C, H, W), (C,), (C,) -> (B, C, H // pool, W // pool); and the mean and variance of each channel, as constants.
+
+    pool   a side of the windows of which the largest value is taken: 2, or 1 for none
+    """
+    outputs = _NormPoolReLU.run(of_one(values), of_one(scale), of_one(shift), eps, pool)
     passed, mean, variance = (each.squeeze(0) for each in outputs)
     return passed, (mean, variance)
 
@@ -27,12 +32,12 @@ class _NormPoolReLU(TaskFunction):
     """values (T, B, C, H, W), scale and shift (T, C) -> outputs, and the mean and variance of each channel (T, C)."""
 
     @staticmethod
-    def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-        return forward(values, scale, shift, eps)
+    def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float, pool: int) -> tuple[Tensor, Tensor, Tensor]:
+        return forward(values, scale, shift, eps, pool)
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        values, scale, shift, context.eps = inputs
+        values, scale, shift, *context.settings = inputs
         _, mean, variance = output
         context.mark_non_differentiable(mean, variance)
         context.set_materialize_grads(False)
@@ -40,7 +45,7 @@ class _NormPoolReLU(TaskFunction):
 
     @staticmethod
     def backward(context: Any, grad_outputs: Tensor, *_: Any) -> Any:
-        return *_Gradients.run(*context.saved_tensors, grad_outputs, context.eps), None
+        return *_Gradients.run(*context.saved_tensors, grad_outputs, *context.settings), None, None
 
 
 class _Gradients(TaskFunction):
@@ -48,13 +53,20 @@ class _Gradients(TaskFunction):
 
     @staticmethod
     def forward(
-        values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, grad_outputs: Tensor, eps: float
+        values: Tensor,
+        scale: Tensor,
+        shift: Tensor,
+        mean: Tensor,
+        variance: Tensor,
+        grad_outputs: Tensor,
+        eps: float,
+        pool: int,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        return backward(values, scale, shift, mean, variance, grad_outputs, eps)
+        return backward(values, scale, shift, mean, variance, grad_outputs, eps, pool)
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        *tensors, context.eps = inputs
+        tensors, context.settings = inputs[:-2], inputs[-2:]
         _, grad_scale, grad_shift = output
         context.save_for_backward(*tensors, grad_scale, grad_shift)
 
@@ -65,19 +77,20 @@ class _Gradients(TaskFunction):
         """Of mean and variance there is none: what they do is in that by the values, which they come from."""
         values, scale, shift, mean, variance, grad_outputs, grad_scale, grad_shift = context.saved_tensors
         above = grad_grad_values, grad_grad_scale, grad_grad_shift
+        eps, pool = context.settings
         if torch.is_grad_enabled():
             second_values, second_scale, second_shift, second_outputs = _derived(
-                values, scale, shift, grad_outputs, context.eps, above
+                values, scale, shift, grad_outputs, eps, pool, above
             )
-            return second_values, second_scale, second_shift, None, None, second_outputs, None
+            return second_values, second_scale, second_shift, None, None, second_outputs, None, None
         second_values, second_scale, second_outputs = double_backward(
-            values, scale, shift, mean, variance, grad_outputs, grad_scale, grad_shift, *above, context.eps
+            values, scale, shift, mean, variance, grad_outputs, grad_scale, grad_shift, *above, eps, pool
         )
-        return second_values, second_scale, None, None, None, second_outputs, None
+        return second_values, second_scale, None, None, None, second_outputs, None, None
 
 
 def _derived(
-    values: Tensor, scale: Tensor, shift: Tensor, grad_outputs: Tensor, eps: float, above: tuple[Tensor, ...]
+    values: Tensor, scale: Tensor, shift: Tensor, grad_outputs: Tensor, eps: float, pool: int, above: tuple[Tensor, ...]
 ) -> tuple[Tensor, ...]:
     """The same as torch derives it, so that it has derivatives again."""
 
@@ -85,7 +98,7 @@ def _derived(
         variance, mean = torch.var_mean(values, (1, 3, 4), correction=0, keepdim=True)
         scale, shift = scale[:, None, :, None, None], shift[:, None, :, None, None]
         normal = (values - mean) * (variance + eps).rsqrt() * scale + shift
-        return vmap(lambda each: nn.functional.relu(nn.functional.max_pool2d(each, 2)))(normal)
+        return vmap(lambda each: nn.functional.relu(nn.functional.max_pool2d(each, pool)))(normal)
 
     def gradients(values: Tensor, scale: Tensor, shift: Tensor, grad_outputs: Tensor) -> tuple[Tensor, ...]:
         found: tuple[Tensor, ...] = vjp(layers, values, scale, shift)[1](grad_outputs)

@@ -1,8 +1,8 @@
-"""Kernels of batch norm, 2x2 max-pool and ReLU, of their gradients, and of the gradients of these, task by task.
+"""Kernels of batch norm, max-pool and ReLU, of their gradients, and of the gradients of these, task by task.
 
 With the normalised values x = (z - mean) / deviation, the outputs are relu(scale x + shift) where scale x is the largest of
-every 2 x 2. Let g be the gradient by the outputs where they are not 0, P g the same put where the largest lie, n the pixels
-of a channel, and f = scale / deviation. The first gradients are
+every window of 2 x 2, or of 1, which is no pool. Let g be the gradient by the outputs where they are not 0, P g the same
+put where the largest lie, n the pixels of a channel, and f = scale / deviation. The first gradients are
 
     by shift: G = sum of g,   by scale: S = sum of g x,   by z: f (P g - G / n - x S / n)
 
@@ -39,11 +39,11 @@ ENOUGH = 528  # programs: four for each of the multiprocessors of a large GPU
 class _Plan:
     """How a kernel's work is divided: into (parts of the rows, tasks, blocks of channels)."""
 
-    def __init__(self, values: Tensor, tile: int, *, all_windows: bool) -> None:
+    def __init__(self, values: Tensor, tile: int, pool: int, *, all_windows: bool) -> None:
         self.tasks, batch, self.channels, self.height, self.width = values.shape
         self.rows = batch * self.height * self.width
-        up = 1 if all_windows else 0  # whether with those that an odd edge cuts off
-        self.windows = batch * ((self.height + up) // 2) * ((self.width + up) // 2)
+        up = pool - 1 if all_windows else 0  # whether with those that an odd edge cuts off
+        self.windows = batch * ((self.height + up) // pool) * ((self.width + up) // pool)
         self.block = int(min(MOST_BLOCK, triton.next_power_of_2(self.channels)))
         self.blocks = triton.cdiv(self.channels, self.block)
         self.tile = tile // self.block
@@ -53,17 +53,17 @@ class _Plan:
         return int(max(1, min(MOST_PARTS, triton.cdiv(count, self.tile), enough)))
 
 
-def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float, pool: int) -> tuple[Tensor, Tensor, Tensor]:
     """The outputs, and the mean and variance of each channel (T, C)."""
     values, (scale, shift) = _packed(values), _as_rows(scale, shift)
-    plan = _Plan(values, TILE, all_windows=False)
+    plan = _Plan(values, TILE, pool, all_windows=False)
     parts = plan.parts(plan.rows)
     length = triton.cdiv(triton.cdiv(plan.rows, parts), plan.tile) * plan.tile
     parts = triton.cdiv(plan.rows, length)
     partial = values.new_empty(plan.tasks, parts, 2, plan.channels)
     mean, variance = values.new_empty(2, plan.tasks, plan.channels)
-    outputs = _empty(values, plan.height // 2, plan.width // 2)
-    windows = _Plan(values, TILE // 4, all_windows=False)
+    outputs = _empty(values, plan.height // pool, plan.width // pool)
+    windows = _Plan(values, TILE // 4, pool, all_windows=False)
     with on(values):
         _moments[parts, plan.tasks, plan.blocks](values, partial, plan.rows, length, plan.channels, plan.block, plan.tile)
         _forward[windows.parts(windows.windows), plan.tasks, plan.blocks](
@@ -82,6 +82,7 @@ def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[T
             plan.width,
             eps,
             plan.channels,
+            pool,
             triton.next_power_of_2(parts),
             plan.block,
             windows.tile,
@@ -90,19 +91,26 @@ def forward(values: Tensor, scale: Tensor, shift: Tensor, eps: float) -> tuple[T
 
 
 def backward(
-    values: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor, grad_outputs: Tensor, eps: float
+    values: Tensor,
+    scale: Tensor,
+    shift: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    grad_outputs: Tensor,
+    eps: float,
+    pool: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients by values, scale and shift."""
     values, grad_outputs = _packed(values), _packed(grad_outputs)
     scale, shift, mean, variance = _as_rows(scale, shift, mean, variance)
-    few = _Plan(values, TILE // 4, all_windows=False)
-    every = _Plan(values, TILE // 4, all_windows=True)
+    few = _Plan(values, TILE // 4, pool, all_windows=False)
+    every = _Plan(values, TILE // 4, pool, all_windows=True)
     parts = few.parts(few.windows)
     partial = values.new_empty(few.tasks, parts, 2, few.channels)
     grad_scale, grad_shift = values.new_empty(2, few.tasks, few.channels)
     grad_values = _empty(values, few.height, few.width)
     of = values, grad_outputs, mean, variance, scale, shift
-    shape = few.height, few.width, eps, few.channels
+    shape = few.height, few.width, eps, few.channels, pool
     with on(values):
         _sums[parts, few.tasks, few.blocks](*of, partial, few.windows, *shape, few.block, few.tile)
         _backward[every.parts(every.windows), few.tasks, few.blocks](
@@ -135,6 +143,7 @@ def double_backward(
     grad_grad_scale: Tensor,
     grad_grad_shift: Tensor,
     eps: float,
+    pool: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients by values, scale and grad_outputs of what `backward` gives, from the gradients by that.
 
@@ -145,14 +154,14 @@ def double_backward(
     grad_scale, grad_shift, grad_grad_scale, grad_grad_shift = _as_rows(
         grad_scale, grad_shift, grad_grad_scale, grad_grad_shift
     )
-    plan = _Plan(values, TILE // 4, all_windows=True)
+    plan = _Plan(values, TILE // 4, pool, all_windows=True)
     parts = plan.parts(plan.windows)
     partial = values.new_empty(plan.tasks, parts, 3, plan.channels)
     second_scale = values.new_empty(plan.tasks, plan.channels)
     second_values = _empty(values, plan.height, plan.width)
-    second_outputs = _empty(values, plan.height // 2, plan.width // 2)
+    second_outputs = _empty(values, plan.height // pool, plan.width // pool)
     of = values, grad_outputs, grad_grad_values, mean, variance, scale, shift
-    shape = plan.height, plan.width, eps, plan.channels
+    shape = plan.height, plan.width, eps, plan.channels, pool
     with on(values):
         _double_sums[parts, plan.tasks, plan.blocks](*of, partial, plan.windows, *shape, plan.block, plan.tile)
         _double_backward[parts, plan.tasks, plan.blocks](
@@ -242,16 +251,17 @@ def _total(
 
 
 @triton.jit
-def _corner(window, height, width, up: tl.constexpr):
-    """A window's first pixel, the place of its result, and whether it has two columns, and two rows.
+def _corner(window, height, width, up: tl.constexpr, POOL: tl.constexpr):
+    """A window's first pixel, the place of its result, whether it has two columns, two rows, and all of its pixels.
 
     up   1 where windows are counted that an odd edge cuts off
     """
-    column, row = window % ((width + up) // 2), window // ((width + up) // 2) % ((height + up) // 2)
-    image = (window // (((width + up) // 2) * ((height + up) // 2))).to(tl.int64)
-    pixel = (image * height + 2 * row) * width + 2 * column
-    place = (image * (height // 2) + row) * (width // 2) + column
-    return pixel, place, 2 * column + 1 < width, 2 * row + 1 < height
+    column, row = window % ((width + up) // POOL), window // ((width + up) // POOL) % ((height + up) // POOL)
+    image = (window // (((width + up) // POOL) * ((height + up) // POOL))).to(tl.int64)
+    pixel = (image * height + POOL * row) * width + POOL * column
+    place = (image * (height // POOL) + row) * (width // POOL) + column
+    right, below = POOL * column + POOL - 1 < width, POOL * row + POOL - 1 < height
+    return pixel, place, right & (POOL == 2), below & (POOL == 2), right & below
 
 
 @triton.jit
@@ -286,6 +296,7 @@ def _forward(
     width,
     eps,
     channels: tl.constexpr,
+    POOL: tl.constexpr,
     PARTS: tl.constexpr,
     BLOCK: tl.constexpr,
     WINDOWS: tl.constexpr,
@@ -305,9 +316,9 @@ def _forward(
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
-        pixel, place, _, _ = _corner(window, height, width, 0)
+        pixel, place, _, _, _ = _corner(window, height, width, 0, POOL)
         best = (_at(values, pixel, exists, channel, real, channels) - mean[None, :]) * r[None, :] * w[None, :]
-        for corner in tl.static_range(1, 4):
+        for corner in tl.static_range(1, POOL * POOL):
             value = _at(values, pixel + corner // 2 * width + corner % 2, exists, channel, real, channels)
             best = larger(best, (value - mean[None, :]) * r[None, :] * w[None, :])
         _put(outputs, place, exists, channel, real, channels, larger(best + b[None, :], 0.0))
@@ -332,15 +343,34 @@ def _normal(values, pixel, exists, channel, real, channels: tl.constexpr, mean, 
 
 @triton.jit
 def _window(
-    values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels: tl.constexpr, mean, r, w, b
+    values,
+    grad_outputs,
+    pixel,
+    place,
+    width,
+    exists,
+    right,
+    below,
+    whole,
+    channel,
+    real,
+    channels: tl.constexpr,
+    mean,
+    r,
+    w,
+    b,
+    POOL: tl.constexpr,
 ):
     """The four normalised values of each window, which is the largest, and the gradient of its result if that is not 0."""
     x0 = _normal(values, pixel, exists, channel, real, channels, mean, r)
     x1 = _normal(values, pixel + 1, exists & right, channel, real, channels, mean, r)
     x2 = _normal(values, pixel + width, exists & below, channel, real, channels, mean, r)
     x3 = _normal(values, pixel + width + 1, exists & right & below, channel, real, channels, mean, r)
-    which, best = which_is_largest(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
-    g = _at(grad_outputs, place, exists & right & below, channel, real, channels)
+    if POOL == 2:
+        which, best = which_is_largest(x0 * w[None, :], x1 * w[None, :], x2 * w[None, :], x3 * w[None, :])
+    else:
+        which, best = tl.zeros(x0.shape, tl.int32), x0 * w[None, :]
+    g = _at(grad_outputs, place, exists & whole, channel, real, channels)
     passes = best + b[None, :] > 0
     return x0, x1, x2, x3, which, tl.where(passes, g, 0.0), passes
 
@@ -359,6 +389,7 @@ def _sums(
     width,
     eps,
     channels: tl.constexpr,
+    POOL: tl.constexpr,
     BLOCK: tl.constexpr,
     WINDOWS: tl.constexpr,
 ):
@@ -367,7 +398,7 @@ def _sums(
     channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     real = channel < channels
     mean, r, w, b = _of_channel(means, variances, scale, shift, eps, channel, real, channels)
-    images = windows // ((height // 2) * (width // 2))
+    images = windows // ((height // POOL) * (width // POOL))
     values += task * images * height * width * channels
     grad_outputs += task * windows * channels
     sum_g = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
@@ -375,9 +406,25 @@ def _sums(
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
-        pixel, place, right, below = _corner(window, height, width, 0)
+        pixel, place, right, below, whole = _corner(window, height, width, 0, POOL)
         x0, x1, x2, x3, which, g, _ = _window(
-            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values,
+            grad_outputs,
+            pixel,
+            place,
+            width,
+            exists,
+            right,
+            below,
+            whole,
+            channel,
+            real,
+            channels,
+            mean,
+            r,
+            w,
+            b,
+            POOL,
         )
         sum_g += g
         sum_gx += g * _picked(which, x0, x1, x2, x3)
@@ -405,6 +452,7 @@ def _backward(
     width,
     eps,
     channels: tl.constexpr,
+    POOL: tl.constexpr,
     PARTS: tl.constexpr,
     BLOCK: tl.constexpr,
     WINDOWS: tl.constexpr,
@@ -421,13 +469,29 @@ def _backward(
     sum_g, sum_gx, factor = (sum_g / rows)[None, :], (sum_gx / rows)[None, :], (w * r)[None, :]
     values += task * rows * channels
     grad_values += task * rows * channels
-    grad_outputs += task * (rows // (height * width) * (height // 2) * (width // 2)) * channels
+    grad_outputs += task * (rows // (height * width) * (height // POOL) * (width // POOL)) * channels
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
-        pixel, place, right, below = _corner(window, height, width, 1)
+        pixel, place, right, below, whole = _corner(window, height, width, POOL - 1, POOL)
         x0, x1, x2, x3, which, g, _ = _window(
-            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values,
+            grad_outputs,
+            pixel,
+            place,
+            width,
+            exists,
+            right,
+            below,
+            whole,
+            channel,
+            real,
+            channels,
+            mean,
+            r,
+            w,
+            b,
+            POOL,
         )
         g0 = factor * (tl.where(which == 0, g, 0.0) - sum_g - x0 * sum_gx)
         g1 = factor * (tl.where(which == 1, g, 0.0) - sum_g - x1 * sum_gx)
@@ -463,6 +527,7 @@ def _double_sums(
     width,
     eps,
     channels: tl.constexpr,
+    POOL: tl.constexpr,
     BLOCK: tl.constexpr,
     WINDOWS: tl.constexpr,
 ):
@@ -471,19 +536,35 @@ def _double_sums(
     channel = tl.program_id(2) * BLOCK + tl.arange(0, BLOCK)
     real = channel < channels
     mean, r, w, b = _of_channel(means, variances, scale, shift, eps, channel, real, channels)
-    images = windows // (((height + 1) // 2) * ((width + 1) // 2))
+    images = windows // (((height + POOL - 1) // POOL) * ((width + POOL - 1) // POOL))
     values += task * images * height * width * channels
     grad_grad_values += task * images * height * width * channels
-    grad_outputs += task * images * (height // 2) * (width // 2) * channels
+    grad_outputs += task * images * (height // POOL) * (width // POOL) * channels
     sum_u = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
     sum_ux = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
     sum_ug = tl.zeros((WINDOWS, BLOCK), dtype=tl.float32)
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
-        pixel, place, right, below = _corner(window, height, width, 1)
+        pixel, place, right, below, whole = _corner(window, height, width, POOL - 1, POOL)
         x0, x1, x2, x3, which, g, _ = _window(
-            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values,
+            grad_outputs,
+            pixel,
+            place,
+            width,
+            exists,
+            right,
+            below,
+            whole,
+            channel,
+            real,
+            channels,
+            mean,
+            r,
+            w,
+            b,
+            POOL,
         )
         u0, u1, u2, u3 = _of_window(grad_grad_values, pixel, width, exists, right, below, channel, real, channels)
         sum_u += (u0 + u1) + (u2 + u3)
@@ -519,6 +600,7 @@ def _double_backward(
     width,
     eps,
     channels: tl.constexpr,
+    POOL: tl.constexpr,
     PARTS: tl.constexpr,
     BLOCK: tl.constexpr,
     WINDOWS: tl.constexpr,
@@ -545,15 +627,31 @@ def _double_backward(
     values += task * rows * channels
     grad_grad_values += task * rows * channels
     second_values += task * rows * channels
-    pooled = task * (rows // (height * width) * (height // 2) * (width // 2)) * channels
+    pooled = task * (rows // (height * width) * (height // POOL) * (width // POOL)) * channels
     grad_outputs += pooled
     second_outputs += pooled
     for start in range(tl.program_id(0) * WINDOWS, windows, tl.num_programs(0) * WINDOWS):
         window = start + tl.arange(0, WINDOWS)
         exists = window < windows
-        pixel, place, right, below = _corner(window, height, width, 1)
+        pixel, place, right, below, whole = _corner(window, height, width, POOL - 1, POOL)
         x0, x1, x2, x3, which, g, passes = _window(
-            values, grad_outputs, pixel, place, width, exists, right, below, channel, real, channels, mean, r, w, b
+            values,
+            grad_outputs,
+            pixel,
+            place,
+            width,
+            exists,
+            right,
+            below,
+            whole,
+            channel,
+            real,
+            channels,
+            mean,
+            r,
+            w,
+            b,
+            POOL,
         )
         u0, u1, u2, u3 = _of_window(grad_grad_values, pixel, width, exists, right, below, channel, real, channels)
         g = g * a
@@ -567,4 +665,4 @@ def _double_backward(
         _put(second_values, pixel + width + 1, exists & right & below, channel, real, channels, g3)
         x, u = _picked(which, x0, x1, x2, x3), _picked(which, u0, u1, u2, u3)
         second = factor[None, :] * (u - mean_u[None, :] - x * mean_ux[None, :]) + s[None, :] * x + t[None, :]
-        _put(second_outputs, place, exists & right & below, channel, real, channels, tl.where(passes, second, 0.0))
+        _put(second_outputs, place, exists & whole, channel, real, channels, tl.where(passes, second, 0.0))
