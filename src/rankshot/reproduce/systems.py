@@ -7,6 +7,7 @@ run that was made for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rankshot.methods import settings_for
 from rankshot.methods.method import presets_of
 from rankshot.training import TrainConfig
 
-from .job import Run
+from .job import Questions, Run
 from .plan import BENCHMARKS, METHODS, RUNNING, SEEDS
 from .published import COLUMNS, DIGITS, PUBLISHED, TITLES
 from .tables import NORM, Record, asked_by, markdown, means, seeds_in, seeds_told
@@ -40,6 +41,8 @@ FEWER: dict[str, dict[str, dict[str, Any]]] = {
     # longer than others on mini-ImageNet, for it learns slowly; it compares every pair anew, and validates seldom
     "arc": {"mini-imagenet": {"updates": 60_000, "validate_every": 5_000}},
 }
+# ARC compares every query with every labelled image: 30,000 pairs in an episode of 20 classes with five images each.
+FEWER_EPISODES = {("omniglot", "arc"): 1_000}
 ONE_SEED = ("maml", "meta-lstm", "arc")  # which take hours
 FAR = 3.0  # points from the published figure: further away needs a reason
 
@@ -71,7 +74,12 @@ def systems(name: str) -> list[Run]:
     A system that the paper has a row of has three seeds, unless it takes hours.
     """
     return [
-        Run(f"{name}/systems/{label}/{seed}", config_of(name, method, label, seed=seed), RUNNING, validation_norms=())
+        Run(
+            f"{name}/systems/{label}/{seed}",
+            config_of(name, method, label, seed=seed),
+            asked_of(name, method),
+            validation_norms=(),
+        )
         for seed in SEEDS
         for method in TITLES
         if method not in METHODS and seed in seeds_of(name, method)
@@ -86,6 +94,10 @@ def config_of(name: str, method: str, label: str, **changes: Any) -> TrainConfig
     held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
     settings = {**settings_for(method, preset), **held, **FEWER.get(method, {}).get(preset, {}), **changes}
     return benchmark.base.changed(**settings)
+
+
+def asked_of(name: str, method: str) -> Questions:
+    return replace(RUNNING, episodes=FEWER_EPISODES.get((name, method), RUNNING.episodes))
 
 
 def seeds_of(name: str, method: str) -> tuple[int, ...]:
