@@ -10,6 +10,7 @@ import pytest
 import torch
 from processes import python
 
+import rankshot.reproduce.job  # which registers a loss
 from rankshot import data
 from rankshot.cli.main import main
 from rankshot.methods import METHODS

@@ -28,7 +28,15 @@ def test_the_studies(capsys):
     assert main(["reproduce", "mini-imagenet", "--studies", "--list", "--results", str(RESULTS)]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["done", "mini-imagenet/gap/as-it-is/0"]
-    assert {line[-1].split("/")[1] for line in lines} == {"gap", "objectives", "signs", "batches", "longer", "decay"}
+    assert {line[-1].split("/")[1] for line in lines} == {
+        "gap",
+        "objectives",
+        "signs",
+        "batches",
+        "maml",
+        "longer",
+        "decay",
+    }
 
 
 def test_tables(tmp_path, capsys):

@@ -114,7 +114,10 @@ def test_only_embedding_networks_can_be_chosen(capsys, tmp_path):
         assert main(["train", "--network", name, "--out", str(tmp_path / "run")]) == 1
         told = capsys.readouterr().err
         assert told.startswith(f"rankshot: the network {name!r} is built around an embedding network")
-        assert "an embedding network is 'by-any-name', 'conv4', 'conv4-tensorflow', 'efficientnet-lite0', " in told
+        assert (
+            "an embedding network is 'by-any-name', 'conv4', 'conv4-strided', 'conv4-tensorflow', 'efficientnet-lite0', "
+            in told
+        )
         assert told.endswith("'resnet12'\n")
     assert main(["train", "--network", "foo", "--out", str(tmp_path / "run")]) == 1
     told = capsys.readouterr().err

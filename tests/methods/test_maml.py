@@ -3,10 +3,12 @@
 import pytest
 import torch
 from methods.made import made
+from torch import nn
 
+from rankshot.methods import MAML, Context
 from rankshot.methods.learner import Learner
 from rankshot.models import Conv4, from_pretrained, save_pretrained
-from rankshot.models.network import build
+from rankshot.models.network import build, wrap
 from rankshot.preprocess import Preprocess
 
 SETTINGS = {"tasks": 2, "steps": 2, "rate": 0.3}
@@ -173,6 +175,13 @@ def test_what_is_shared_is_told_when_it_is_saved(tmp_path):
     others, _, _ = system_and_batch()
     others.float().load_state_dict(model.state_dict())
     assert not torch.allclose(others.answer(support, labels, queries), model.answer(support, labels, queries))
+
+
+def test_a_network_without_batch_norm_shares_none():
+    context = Context(embedding_dim=2, classes=100, batch_classes=2, batch_size=16)
+    embedder = wrap(nn.Flatten(), preprocess=Preprocess(1, 1, 2))
+    with pytest.raises(ValueError, match="has no batch norm that tasks could share: leave out adapt_norm"):
+        MAML(context, adapt_norm=False).network(embedder)
 
 
 def test_no_mirror_images():

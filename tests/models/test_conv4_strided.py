@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+import rankshot
 from rankshot.models import from_pretrained, save_pretrained
 from rankshot.models.conv4_strided import Conv4Strided
 from rankshot.models.network import build
@@ -16,15 +17,20 @@ def images(count=3, height=15, width=18):
 
 def small():
     torch.manual_seed(0)
-    return Conv4Strided(1, 4).double()
+    network = Conv4Strided(1, 4).double()
+    for _, norm, _ in network:
+        nn.init.uniform_(norm.weight, 0.5, 1.5)
+        nn.init.normal_(norm.bias)
+    return network
 
 
 def test_four_times_half_of_the_image_and_the_mean():
     network, values = small(), images()
-    for convolution, _, _ in network:
+    for convolution, norm, _ in network:
         values = nn.functional.conv2d(values, convolution.weight, stride=2, padding=1)
         variance, mean = torch.var_mean(values, (0, 2, 3), correction=0, keepdim=True)
-        values = nn.functional.relu((values - mean) / (variance + 1e-5).sqrt())
+        normal = (values - mean) / (variance + 1e-5).sqrt()
+        values = nn.functional.relu(normal * norm.weight[:, None, None] + norm.bias[:, None, None])
     assert values.shape == (3, 4, 1, 2)
     torch.testing.assert_close(network(images()), values.mean((2, 3)))
 
@@ -45,6 +51,18 @@ def test_other_channels():
     network = small()
     with pytest.raises(ValueError, match="made for images of 1 channels, got 3"):
         network.as_function(dict(network.named_parameters()), torch.rand(2, 3, 16, 16).double())
+
+
+def test_numbers_below_one():
+    with pytest.raises(ValueError, match="must be 1 or more, got 1 and 0"):
+        Conv4Strided(1, 0)
+
+
+def test_made_directly_saved_and_opened(tmp_path):
+    network = rankshot.wrap(Conv4Strided(1, 8), preprocess=Preprocess(1, 28, 28)).eval()
+    save_pretrained(network, tmp_path / "kept")
+    seen = torch.rand(2, 1, 28, 28)
+    assert torch.equal(from_pretrained(tmp_path / "kept").eval()(seen), network(seen))
 
 
 def test_saved_and_opened(tmp_path):

@@ -17,17 +17,23 @@ def test_what_differs_from_the_run_that_changes_nothing(name):
         run.name.split("/")[2]: {key: value for key, value in settings_of(run.config).items() if value != usual.get(key)}
         for run in maml_runs(name)
     }
-    norm, network = {"adapt_norm": False}, {"network": "conv4-strided"}
+    norm, network, full = {"adapt_norm": False}, {"network": "conv4-strided"}, {"updates": 60_000}
     assert (
         changed
         == {
             "omniglot": {
-                "all-40000": {**norm, **network, "updates": 40_000},
-                "all": {**norm, **network},
+                "all-60000": {**norm, **network, "rate": 2.0, **full},
+                "all": {**norm, **network, "rate": 2.0},
+                "rate": {"rate": 2.0},
                 "strided": network,
                 "shared-norm": norm,
+                "all-but-rate-60000": {**norm, **network, **full},
             },
-            "mini-imagenet": {"shared-norm-60000": {**norm, "updates": 60_000}, "shared-norm": norm},
+            "mini-imagenet": {
+                "all-60000": {**norm, "rate": 0.05, **full},
+                "rate": {"rate": 0.05},
+                "shared-norm": norm,
+            },
         }[name]
     )
 
@@ -47,13 +53,13 @@ def test_the_table(tmp_path):
     usual = config_of("omniglot", "maml", label, seed=0)
     write(tmp_path, f"omniglot/systems/{label}/0", usual, 0.9, task)
     assert maml_table(tmp_path, "omniglot") is None  # nothing to compare it with
-    [run] = [run for run in maml_runs("omniglot") if run.name == "omniglot/maml/all-40000/0"]
+    [run] = [run for run in maml_runs("omniglot") if run.name == "omniglot/maml/all-60000/0"]
     write(tmp_path, run.name, run.config, 0.95, task)
     assert maml_table(tmp_path, "omniglot").splitlines() == [
-        "| Omniglot, MAML: what is changed | updates | 1-shot 20-way |",
-        "| --- | ---: | ---: |",
-        "| as published |  | 95.8 |",
-        "| nothing | 10,000 | 90.00 ± 0.20 |",
-        "| both | 40,000 | 95.00 ± 0.20 |",
+        "| Omniglot, MAML: what is changed | updates | episodes | 1-shot 20-way |",
+        "| --- | ---: | ---: | ---: |",
+        "| as published |  |  | 95.8 |",
+        "| nothing | 10,000 | 1,000 | 90.00 ± 0.20 |",
+        "| all three | 60,000 | 1,000 | 95.00 ± 0.20 |",
     ]
-    assert "MAML with the settings of its authors' code" in page(tmp_path)
+    assert "MAML with some settings of its authors' code" in page(tmp_path)

@@ -55,7 +55,8 @@ class Options:
     systems: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Perform the runs of all other systems instead, one each (docs/systems.md)."""
     studies: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Perform the studies beyond the paper instead, of omniglot and mini-imagenet: objectives, signs, batches."""
+    """Perform the studies beyond the paper instead, of omniglot and mini-imagenet: objectives, signs, batches, MAML; of
+    mini-imagenet also the authors' settings, longer runs, a centred head and weight decay."""
     list: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Only tell what runs there are, and which are done."""
     only: str = "*"

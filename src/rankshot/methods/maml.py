@@ -32,6 +32,8 @@ class AdaptingNetwork(TaskLearner):
         super().__init__(Learner(embedder, way), numbers_a_weight=10)
         self.rate, self.steps = positive("rate", rate), whole("steps", steps, 1, MOST_STEPS)
         self.shared = [] if adapt_norm else self.learner.of_norms()
+        if not adapt_norm and not self.shared:
+            raise ValueError("this network has no batch norm that tasks could share: leave out adapt_norm")
 
     def adapted(self, support_x: Tensor, support_y: Tensor, way: int, steps: int, *, first_order: bool = False) -> Weights:
         """The weights after so many steps; differentiable by those that they start from, unless `first_order`."""

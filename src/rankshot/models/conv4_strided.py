@@ -1,4 +1,4 @@
-"""Conv4 with strides in place of pooling, as MAML's authors have it for Omniglot."""
+"""Conv4 with strides in place of pooling, as MAML's authors have for Omniglot, but for how edges are padded."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ class Conv4Strided(nn.Sequential):
     """
 
     def __init__(self, in_channels: int = 1, filters: int = 64) -> None:
+        if in_channels < 1 or filters < 1:
+            raise ValueError(f"in_channels and filters must be 1 or more, got {in_channels} and {filters}")
         widths = [in_channels, *[filters] * BLOCKS]
         super().__init__(*(_block(inputs, outputs) for inputs, outputs in pairwise(widths)))
+        self.description = {"name": "conv4-strided", "in_channels": in_channels, "filters": filters}
 
     def forward(self, images: Tensor) -> Tensor:
         maps: Tensor = super().forward(images)  # type: ignore[no-untyped-call]

@@ -1,10 +1,10 @@
-"""Studies beyond the paper. The first four change one thing of the paper's recipe.
+"""Studies beyond the paper. The first four change one thing of the paper's recipe, the fifth of MAML's preset.
 
 mini-imagenet/gap/NAME/SEED            where the paper's figures come from (gap.py)
 DATA/objectives/NAME/SEED              every metric as the objective, judged by every metric
 DATA/signs/NAME/SEED                   the positive update, the negative one, and both at once
 DATA/batches/NAME/SEED                 128 images of fewer or more classes, and of classes that are near each other
-DATA/maml/NAME/SEED                    MAML with what its authors' code has (maml_settings.py)
+DATA/maml/NAME/SEED                    MAML with some settings of its authors' code (maml_settings.py)
 mini-imagenet/longer/METHOD/SEED       our recipe of then with crops, and mAP-DLM for longer
 mini-imagenet/decay/METHOD-NAME/SEED   our recipe of then with a centred head and weight decay: what our recipe has now
 
