@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from rankshot.reproduce.claims import ahead_of_others, differences, learning_speed, turned
+from rankshot.reproduce.maml_settings import maml_table
 from rankshot.reproduce.photographs.tables import (
     birds,
     deep_in_short,
@@ -15,7 +18,15 @@ from rankshot.reproduce.photographs.tables import (
     heads,
     of_fine_tuning,
 )
-from rankshot.reproduce.study_tables import decay_table, gap_table, longer_table
+from rankshot.reproduce.studies import STUDIED
+from rankshot.reproduce.study_tables import (
+    batches_table,
+    decay_table,
+    gap_table,
+    longer_table,
+    objectives_table,
+    signs_table,
+)
 from rankshot.reproduce.tables import NORM, advantage_table, alpha_table, trials_table
 
 from ..places import RESULTS, ROOT
@@ -36,7 +47,14 @@ SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.D
 NONE_YET = "Not measured yet."
 AGAINST_PAIRS = (("map-dlm", "siamese"), ("map-ssvm", "siamese"), ("map-dlm", "map-ssvm"))
 
-SECTIONS = {
+STUDIES = {"objectives": objectives_table, "signs": signs_table, "batches": batches_table, "maml": maml_table}
+
+
+def of_study(table: Callable[[Path, str], str | None], name: str) -> str:
+    return table(ROOT / "results", name) or NONE_YET
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
     "paper": paper,
     "paper_in_short": paper_in_short,
     "claim_differences_omniglot": lambda: differences(ROOT / "results", "omniglot", AGAINST_PAIRS),
@@ -50,6 +68,11 @@ SECTIONS = {
     "claim_batches": lambda: advantage_table(ROOT / "results") or NONE_YET,
     "claim_alpha": lambda: alpha_table(ROOT / "results", NORM) or NONE_YET,
     "claim_gap": lambda: gap_table(ROOT / "results") or NONE_YET,
+    **{
+        f"study_{study}_{name.replace('-', '_')}": partial(of_study, table, name)
+        for name in STUDIED
+        for study, table in STUDIES.items()
+    },
     "longer": lambda: longer_table(ROOT / "results") or NONE_YET,
     "centring": centring,
     "decay": lambda: decay_table(ROOT / "results") or NONE_YET,
