@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from rankshot.reproduce.claims import ahead_of_others, differences, learning_speed, turned
+from rankshot.reproduce.claims import ahead_of_others, differences, fewer_episodes, learning_speed, turned
 from rankshot.reproduce.maml_settings import maml_table
 from rankshot.reproduce.photographs.tables import (
     birds,
@@ -62,6 +62,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "claim_differences_cub": lambda: differences(ROOT / "results", "cub", AGAINST_PAIRS),
     "claim_systems_omniglot": lambda: ahead_of_others(ROOT / "results", "omniglot"),
     "claim_systems_mini_imagenet": lambda: ahead_of_others(ROOT / "results", "mini-imagenet"),
+    "claim_episodes": lambda: fewer_episodes(ROOT / "results"),
     "claim_turned": lambda: turned(ROOT / "results"),
     "claim_speed_omniglot": lambda: learning_speed(ROOT / "results", "omniglot"),
     "claim_speed_mini_imagenet": lambda: learning_speed(ROOT / "results", "mini-imagenet"),

@@ -6,7 +6,7 @@ from statistics import stdev
 
 import pytest
 
-from rankshot.reproduce.claims import ahead_of_others, differences, learning_speed, less, reached_at
+from rankshot.reproduce.claims import ahead_of_others, differences, fewer_episodes, learning_speed, less, reached_at
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.published import COLUMNS
 
@@ -21,10 +21,10 @@ def curve(values, step=500):
     ]
 
 
-def write(results, name, test=0.5, values=(), method="map-dlm"):
+def write(results, name, test=0.5, values=(), method="map-dlm", seed=0):
     tasks = {*COLUMNS["omniglot"], *COLUMNS["mini-imagenet"], *COLUMNS["cub"]}
     both = {norm: {task: {"mean": test, "interval": 0.01} for task in tasks} for norm in ("running", "batch")}
-    config = BENCHMARKS["mini-imagenet"].config("paper", method).to_json()
+    config = BENCHMARKS["mini-imagenet"].config("paper", method, seed).to_json()
     path = results / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
@@ -50,8 +50,19 @@ def test_learning_speed(tmp_path):
     write(tmp_path, "mini-imagenet/paper/siamese/0", values=[0.1, 0.2, 0.3, *[0.4] * 5])
     write(tmp_path, "mini-imagenet/paper/map-dlm/0", values=[0.4] * 8)
     write(tmp_path, "mini-imagenet/paper/map-ssvm/0", values=[0.3] * 8)
-    assert cells(learning_speed(tmp_path, "mini-imagenet"), "retrieval 16-way") == ["40.0", "2,500", "1,000", "never"]
+    assert cells(learning_speed(tmp_path, "mini-imagenet"), "retrieval 16-way | 0") == [
+        *("0", "40.0", "2,500", "1,000 (40 %)", "never")
+    ]
     assert learning_speed(tmp_path, "omniglot") == "Not measured yet."
+
+
+def test_learning_speed_of_every_seed(tmp_path):
+    for seed, rising in enumerate(([0.1, 0.4], [0.1, 0.2, 0.3, 0.4])):
+        write(tmp_path, f"mini-imagenet/paper/siamese/{seed}", values=[*rising, *[0.5] * 5], seed=seed)
+    write(tmp_path, "mini-imagenet/paper/map-dlm/1", values=[0.5] * 7, seed=1)
+    table = learning_speed(tmp_path, "mini-imagenet")
+    assert cells(table, "retrieval 5-way | 0") == ["0", "50.0", "2,000", "–"]  # of mAP-DLM there is no such seed
+    assert cells(table, "retrieval 5-way | 1") == ["1", "50.0", "3,000", "1,000 (33 %)"]
 
 
 def test_differences_have_errors_over_seeds(tmp_path):
@@ -75,6 +86,17 @@ def test_ahead_of_others(tmp_path):
     assert not any(f"| {name} |" in table for name in ("mAP-DLM", "mAP-SSVM"))
 
 
+def test_fewer_episodes(tmp_path):
+    assert fewer_episodes(tmp_path) == "Not measured yet."
+    for seed, (then, now) in enumerate(((0.52, 0.50), (0.50, 0.51))):
+        write(tmp_path, f"mini-imagenet/earlier/siamese/{seed}", then, seed=seed)
+        write(tmp_path, f"mini-imagenet/paper/siamese/{seed}", now, seed=seed)
+    write(tmp_path, "mini-imagenet/earlier/best-map-dlm/0", 0.6)
+    table = fewer_episodes(tmp_path)
+    assert set(cells(table, "2 runs of the paper's recipe, trained again")) == {"+0.50 (-1.00 to +2.00)"}
+    assert cells(table, "`conv4-mini-imagenet`")[0] == "+7.96"  # 52.04 on its card
+
+
 def test_nothing_to_compare():
     assert less([1.0, None, 2.0], [0.5, 1.0, None]) == ["+0.5", "–", "–"]
 
@@ -82,5 +104,5 @@ def test_nothing_to_compare():
 @pytest.mark.parametrize("name", ["omniglot", "mini-imagenet"])
 def test_of_the_runs_that_are_there(name):
     lines = learning_speed(RESULTS, name).splitlines()[2:]
-    updates = [[int(cell.replace(",", "")) for cell in line.split("|")[3:5]] for line in lines]
+    updates = [[int(cell.split()[0].replace(",", "")) for cell in line.split("|")[4:6]] for line in lines]
     assert all(ours < siamese for siamese, ours in updates)  # what docs/paper.md says of them

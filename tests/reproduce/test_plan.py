@@ -81,9 +81,12 @@ def test_what_is_recorded_was_made_by_the_plan(name):
     assert {each for each in recorded if "/earlier/" not in each} <= planned
 
 
-def test_what_earlier_code_made_is_of_the_same_runs():
-    for path in (RESULTS / "omniglot" / "earlier").glob("map-*/*.json"):
-        earlier, now = run_in(path), run_in(RESULTS / "omniglot" / "paper" / path.parent.name / path.name)
+@pytest.mark.parametrize("data", ["omniglot", "mini-imagenet"])
+def test_what_earlier_code_made_is_of_the_same_runs(data):
+    made = [path for method in METHODS for path in (RESULTS / data / "earlier" / method).glob("*.json")]
+    assert made
+    for path in made:
+        earlier, now = run_in(path), run_in(RESULTS / data / "paper" / path.parent.name / path.name)
         assert (earlier.name, earlier.config) == (now.name, now.config)
 
 

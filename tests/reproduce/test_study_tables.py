@@ -127,7 +127,7 @@ def test_a_centred_head_and_weight_decay(tmp_path):
         more = {"validation": {"running": kept}, "test_by_class_mean": {"5-shot 5-way": {"mean": mean + 0.2}}}
         path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
     assert decay_table(tmp_path).splitlines()[2:] == [
-        "| mAP-DLM, our recipe of then (1 seed) | 50.00 | 40.00 | 60.00 | 40.00 | 40.00 |",
+        "| mAP-DLM, our earlier recipe (1 seed) | 50.00 | 40.00 | 60.00 | 40.00 | 40.00 |",
         "| mAP-DLM, centred head, weight decay 0.3 (2 seeds): our recipe | 53.00 | 43.00 | 63.00 | 43.00 | 43.00 |",
     ]
 

@@ -11,30 +11,38 @@ from rankshot.models.folder_files import EVALUATION
 from rankshot.models.shipped import FOLDER
 from rankshot.schema import read_json
 
-from .figures import learning_curves
+from .figures import learning_runs, learning_tasks
+from .plan import METHODS
 from .published import COLUMNS, NAMES, PUBLISHED, TITLES
 from .systems import row
-from .tables import NORM, markdown, seeds_in
+from .tables import NORM, markdown, records, seeds_in
 
 Curve = Sequence[dict[str, Any]]
 AT_REST = 5  # the last validations of a run, of which the mean is what it came to
 IN_A_ROW = 3  # validations that are averaged, to tell when a level is reached
-SIAMESE = NAMES["siamese"]
 
 
 def learning_speed(results: Path, name: str) -> str:
-    """After how many updates each method reaches what the siamese network comes to, with the paper's recipe."""
-    curves, tasks, *_ = learning_curves(results, name)
-    siamese = curves.get(SIAMESE)
-    if not siamese:
+    """After how many updates each method reaches what the siamese network of its seed comes to, with the paper's recipe."""
+    methods = ["siamese", *(method for method in METHODS if method != "siamese")]
+    by_method = {method: runs for method in methods if (runs := learning_runs(results, name, method))}
+    if "siamese" not in by_method:
         return "Not measured yet."
-    curves = {SIAMESE: siamese, **curves}  # which comes first
     rows = []
-    for task in tasks:
-        level = mean(point[task]["mean"] for point in siamese[-AT_REST:])
-        reached = (reached_at(curve, task, level) for curve in curves.values())
-        rows.append([task, f"{100 * level:.1f}", *("never" if at is None else f"{at:,}" for at in reached)])
-    return markdown([NAMES[name], "level", *curves], rows)
+    for task in learning_tasks(name):
+        for seed, siamese in by_method["siamese"].items():
+            level = mean(point[task]["mean"] for point in siamese["curve"][-AT_REST:])
+            of = reached_at(siamese["curve"], task, level)
+            runs = (by_seed.get(seed) for by_seed in by_method.values())
+            cells = [_updates(reached_at(run["curve"], task, level), of) if run else "–" for run in runs]
+            rows.append([task, str(seed), f"{100 * level:.1f}", *cells])
+    return markdown([NAMES[name], "seed", "level", *(NAMES[method] for method in by_method)], rows)
+
+
+def _updates(update: int | None, of: int | None) -> str:
+    """With what part of the siamese network's it is."""
+    part = f" ({100 * update / of:.0f} %)" if update and of and update != of else ""
+    return "never" if update is None else f"{update:,}{part}"
 
 
 def reached_at(curve: Curve, task: str, level: float) -> int | None:
@@ -83,6 +91,28 @@ def less(ones: Sequence[float | None], others: Sequence[float | None]) -> list[s
     """Column by column; – where there is nothing to compare."""
     pairs = zip(ones, others, strict=True)
     return ["–" if one is None or other is None else f"{one - other:+.1f}" for one, other in pairs]
+
+
+def fewer_episodes(results: Path) -> str:
+    """What the 600 episodes of mini-ImageNet gave that rows once had, less what the 10,000 give.
+
+    The rows were trained again, with the same settings and seeds: mean, lowest and highest. The network was not.
+    """
+    name = "mini-imagenet"
+    tasks = COLUMNS[name]
+    by_row = [
+        [100 * (then["test"][NORM][task]["mean"] - now["test"][NORM][task]["mean"]) for task in tasks]
+        for method in METHODS
+        for then, now in zip(*(records(results, f"{name}/{folder}/{method}/*") for folder in ("earlier", "paper")), strict=True)
+    ]
+    then = records(results, f"{name}/earlier/best-map-dlm/0")
+    if not by_row or not then:
+        return "Not measured yet."
+    spread = [f"{mean(column):+.2f} ({min(column):+.2f} to {max(column):+.2f})" for column in zip(*by_row, strict=True)]
+    now = read_json(FOLDER / "conv4-mini-imagenet" / EVALUATION)["tasks"]
+    same = [f"{100 * (then[0]['test'][NORM][task]['mean'] - now[task]['mean']):+.2f}" for task in tasks]
+    body = [[f"{len(by_row)} runs of the paper's recipe, trained again", *spread]]
+    return markdown([f"{NAMES[name]}: 600 minus 10,000 episodes", *tasks], [*body, ["`conv4-mini-imagenet`", *same]])
 
 
 def turned(results: Path) -> str:

@@ -37,13 +37,23 @@ class Chart(NamedTuple):
 
 
 def learning_curves(results: Path, name: str) -> Chart:
-    """Validation while learning with the paper's recipe: classification and retrieval of both ways."""
-    lines = {}
-    for method in METHODS:
-        if runs := records(results, f"{name}/curves/{method}") or records(results, f"{name}/paper/{method}/0"):
-            lines[NAMES[method]] = runs[0]["curve"]
+    """Validation while learning with the paper's recipe, of the first seed."""
+    by_method = {method: learning_runs(results, name, method) for method in METHODS}
+    return Chart(
+        {NAMES[method]: runs[min(runs)]["curve"] for method, runs in by_method.items() if runs}, learning_tasks(name)
+    )
+
+
+def learning_tasks(name: str) -> list[str]:
+    """What is validated while learning: classification and retrieval of both ways."""
     ways = (5, 16) if name == "mini-imagenet" else (5, 20)
-    return Chart(lines, [f"{task} {way}-way" for task in ("1-shot", "retrieval") for way in ways])
+    return [f"{task} {way}-way" for task in ("1-shot", "retrieval") for way in ways]
+
+
+def learning_runs(results: Path, name: str, method: str) -> dict[int, Record]:
+    """Seed -> the run of it that was validated while it learned, with the paper's recipe."""
+    found = records(results, f"{name}/curves/{method}") or records(results, f"{name}/paper/{method}/*")
+    return {record["config"]["seed"]: record for record in found if record["curve"]}
 
 
 def alpha_curves(results: Path, name: str, method: str) -> Chart:

@@ -5,8 +5,8 @@ DATA/objectives/NAME/SEED              every metric as the objective, judged by 
 DATA/signs/NAME/SEED                   the positive update, the negative one, and both at once
 DATA/batches/NAME/SEED                 128 images of fewer or more classes, and of classes that are near each other
 DATA/maml/NAME/SEED                    MAML with some settings of its authors' code (maml_settings.py)
-mini-imagenet/longer/METHOD/SEED       our recipe of then with crops, and mAP-DLM for longer
-mini-imagenet/decay/METHOD-NAME/SEED   our recipe of then with a centred head and weight decay: what our recipe has now
+mini-imagenet/longer/METHOD/SEED       our earlier recipe with crops, and mAP-DLM for longer
+mini-imagenet/decay/METHOD-NAME/SEED   our earlier recipe with a centred head and weight decay: what our recipe has now
 
 Objectives, signs and batches are studied with mAP-DLM, on mini-ImageNet and on Omniglot. On Omniglot the runs are short:
 two cores make those of a seed in about an hour.
@@ -97,7 +97,7 @@ LONGER: dict[str, dict[str, Any]] = {
 }
 JITTER: dict[str, Any] = {"augment": ("flip", "jitter")}
 ALL_DECAYS: Variants = {
-    "before": ("our recipe of then", BEFORE),
+    "before": ("our earlier recipe", BEFORE),
     "centred": ("centred head", {**BEFORE, "head": "centred"}),
     "decay-0.1": ("centred head, weight decay 0.1", decayed(0.1)),
     "decay-0.3": ("centred head, weight decay 0.3", decayed(0.3)),

@@ -107,11 +107,11 @@ def variant_rows(
 
 
 def longer_table(results: Path) -> str | None:
-    """Our recipe of then, and what the last trials would have had: on the validation classes, and on the test classes."""
+    """Our earlier recipe, and what the last trials would have had: on the validation classes, and on the test classes."""
     body = []
     for method in LONGER:
         for folder, words in (
-            (decay_folder(method, "before"), "our recipe of then"),
+            (decay_folder(method, "before"), "our earlier recipe"),
             (f"{DATA}/longer/{method}", "the best of these trials"),
         ):
             if runs := seeds_in(results, folder, NORM):
@@ -171,7 +171,7 @@ def sections(name: str) -> list[Section]:
     maml: Section = (
         "MAML with some settings of its authors' code",
         "Accuracy in %, one seed, with 95 % intervals over episodes. The learning rate falls to 0 along half a cosine. "
-        "Rows with other numbers of episodes were asked other episodes.",
+        "Rows with other numbers of episodes were measured on other episodes.",
         lambda results: maml_table(results, name),
     )
     return [FIRST, *common, maml, *LAST] if name == DATA else [*common, maml]
