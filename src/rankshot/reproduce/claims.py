@@ -33,8 +33,8 @@ def learning_speed(results: Path, name: str) -> str:
         for seed, siamese in by_method["siamese"].items():
             level = mean(point[task]["mean"] for point in siamese["curve"][-AT_REST:])
             of = reached_at(siamese["curve"], task, level)
-            runs = (by_seed.get(seed) for by_seed in by_method.values())
-            cells = [_updates(reached_at(run["curve"], task, level), of) if run else "–" for run in runs]
+            same_seed = [by_seed.get(seed) for by_seed in by_method.values()]
+            cells = [_updates(reached_at(run["curve"], task, level), of) if run else "–" for run in same_seed]
             rows.append([task, str(seed), f"{100 * level:.1f}", *cells])
     return markdown([NAMES[name], "seed", "level", *(NAMES[method] for method in by_method)], rows)
 
@@ -103,7 +103,7 @@ def fewer_episodes(results: Path) -> str:
     by_row = [
         [100 * (then["test"][NORM][task]["mean"] - now["test"][NORM][task]["mean"]) for task in tasks]
         for method in METHODS
-        for then, now in zip(*(records(results, f"{name}/{folder}/{method}/*") for folder in ("earlier", "paper")), strict=True)
+        for then, now in zip(*(records(results, f"{name}/{at}/{method}/*") for at in ("earlier", "paper")), strict=True)
     ]
     then = records(results, f"{name}/earlier/best-map-dlm/0")
     if not by_row or not then:
