@@ -72,7 +72,8 @@ def of_any_order(
 
 
 def _asked_for(context: Any, *gradients: Callable[[], Tensor]) -> tuple[Tensor | None, ...]:
-    """Nobody asks for those of the images, which are the largest; and numbers have none."""
+    """The gradients that are needed, and None for all else: that by the images, the largest, is usually not needed, and the
+    arguments after the two tensors are numbers."""
     asked_for = context.needs_input_grad
     wanted = (gradient() if asked else None for gradient, asked in zip(gradients, asked_for, strict=False))
     return *wanted, *[None] * (len(asked_for) - len(gradients))

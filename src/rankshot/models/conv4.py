@@ -101,7 +101,7 @@ class Block(nn.Sequential):
         return values
 
     def _may_be_fused(self, values: Tensor) -> bool:
-        """Whether nobody looks at what lies between the layers, or passes on what is no memory."""
+        """Not if a hook reads the values between the layers, or if a tensor is a stand-in that no kernel can read."""
         if values.dtype == torch.float64 or not kernels_work(values.device):
             return False
         if any(layer._forward_hooks or layer._forward_pre_hooks for layer in self):

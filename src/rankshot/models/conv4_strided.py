@@ -1,4 +1,4 @@
-"""Conv4 with strides in place of pooling, as MAML's authors have for Omniglot, but for how edges are padded."""
+"""Conv4 with strides in place of pooling: MAML's authors' network for Omniglot, except for the padding at the edges."""
 
 from __future__ import annotations
 

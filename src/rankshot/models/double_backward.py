@@ -50,7 +50,7 @@ def _by_filters(values: Tensor, outputs: Tensor, stride: int) -> Tensor:
 
 
 class _Mapped(Function):
-    """What `torch.func.vmap` makes of it is what it makes of its operations."""
+    """`torch.func.vmap` maps the operations inside, each by its own rule."""
 
     generate_vmap_rule = True
 

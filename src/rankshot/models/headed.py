@@ -44,8 +44,8 @@ class Scale(nn.Module):
     """Unit vectors, each dimension less an offset and times a factor.
 
     Cosines are taken from the origin. Where all embeddings point one way, as those of a classifier do, every two of them
-    are similar; an offset puts the origin among them. So few weights say little of the classes that they were learned from,
-    and what they say is true of others too.
+    are similar; an offset puts the origin among them. There are too few weights to remember much about single classes, so
+    what they learn holds for other classes too.
 
     >>> Scale(2)(torch.tensor([[3.0, 4.0]])).tolist()  # before it has learned anything
     [[0.6000000238418579, 0.800000011920929]]
@@ -61,7 +61,9 @@ class Scale(nn.Module):
 
 
 class FromIdentity(nn.Module):
-    """Unit vectors less an offset, and a linear map that starts as none: it begins with what the network has learned.
+    """Unit vectors less an offset, and a linear map that starts as the identity.
+
+    At first, embeddings are as the network has learned them.
 
     >>> FromIdentity(2)(torch.tensor([[3.0, 4.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929]]
@@ -165,7 +167,7 @@ def head_for(dimensions: int, head: Head) -> nn.Module:
         return Whitened(dimensions)
     if head == "centred":
         return Centred(dimensions)
-    return nn.Linear(dimensions, head, bias=False)  # cosines know no origin but zero
+    return nn.Linear(dimensions, head, bias=False)  # no bias: cosines are measured from zero
 
 
 def headed_in(network: nn.Module) -> Headed | None:

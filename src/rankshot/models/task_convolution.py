@@ -1,6 +1,6 @@
 """Convolutions of several tasks at once on a GPU, each with its own filters, for gradients of gradients.
 
-As in `double_backward`, but with kernels. Of torch's own `torch.func.vmap` makes convolutions in groups, which are slow.
+As in `double_backward`, but with kernels: `torch.func.vmap` turns convolutions of torch into grouped ones, which are slow.
 """
 
 from __future__ import annotations
