@@ -18,14 +18,15 @@ from rankshot.reproduce.studies import (
     decays,
     runs_of,
     studies,
+    study_folder,
 )
 
 
 def test_every_run_can_be_made():
     on_mini_imagenet, on_omniglot = studies("mini-imagenet"), studies("omniglot")
     runs = [*on_mini_imagenet, *on_omniglot]
-    assert len(on_mini_imagenet) == len(gap()) + 10 + 6 + 5 + 3 + 6 + 16
-    assert len(on_omniglot) == 2 * (10 + 3 + 5) + 6
+    assert len(on_mini_imagenet) == len(gap()) + 10 + 10 + 5 + 3 + 6 + 16
+    assert len(on_omniglot) == 2 * (10 + 5 + 5) + 6
     assert len({run.name for run in runs}) == len(runs)
     for run in runs:
         assert run.name.split("/")[0] == run.config.data.name
@@ -84,13 +85,20 @@ def test_what_the_others_are_asked():
 
 @pytest.mark.parametrize("name", STUDIED)
 def test_signs(name):
-    by_name = {run.name: run.config.method.settings for run in runs_of(name, "signs")}
-    found = [by_name[f"{name}/signs/{variant}/1"] for variant in [*SIGNS][1:]]
-    assert [(each["sign"], each["epsilon"], each["alpha"]) for each in found] == [
-        (-1, 1.0, 1.0),
-        (-1, 0.1, 1.0),
-        (0, 1.0, 10.0),
+    runs = [*runs_of(name, "signs"), *runs_of(name, "objectives")]
+    by_name = {run.name: run.config.method.settings for run in runs if run.config.run.seed == 0}
+    found = [by_name[f"{study_folder(name, 'signs', variant)}/0"] for variant in [*SIGNS][1:]]
+    assert [(each["metric"], each["sign"], each["epsilon"], each["alpha"]) for each in found] == [
+        ("ap", -1, 1.0, 1.0),
+        ("ap", -1, 0.1, 1.0),
+        ("ap", 0, 1.0, 10.0),
+        ("ap", 1, 0.003, 1.0),
+        ("ap", -1, 0.003, 1.0),
+        ("ap", 0, 0.003, 1.0),
     ]
+    assert {run.name.rsplit("/", 1)[0] for run in runs_of(name, "signs")} == {
+        f"{name}/signs/{variant}" for variant in ("negative-1", "negative-0.1", "both", "negative-0.003", "both-0.003")
+    }
 
 
 @pytest.mark.parametrize(("name", "classes"), [("mini-imagenet", [4, 16, 32, 8, 8]), ("omniglot", [8, 32, 64, 16, 16])])

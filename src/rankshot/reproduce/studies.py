@@ -39,7 +39,11 @@ SIGNS: Variants = {
     "negative-1": ("negative, alpha 1, epsilon 1", {"sign": -1, "alpha": 1.0}),
     "negative-0.1": ("negative, alpha 1, epsilon 0.1", {"sign": -1, "alpha": 1.0, "epsilon": 0.1}),
     "both": ("the mean of both, epsilon 1", {"sign": 0}),
+    "positive-0.003": ("positive, alpha 1, epsilon 0.003", FINE),
+    "negative-0.003": ("negative, alpha 1, epsilon 0.003", {"sign": -1, **FINE}),
+    "both-0.003": ("the mean of both, alpha 1, epsilon 0.003", {"sign": 0, **FINE}),
 }
+IN_ANOTHER_STUDY = {("signs", "positive-0.003"): "objectives/ap-fine"}  # the same run
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,9 @@ def runs_of(name: str, study: str) -> list[Run]:
 def study_folder(name: str, study: str, variant: str) -> str:
     """Where the runs of a variant are."""
     studied = STUDIED[name]
-    return f"{name}/{study}/{variant}" if studied.variants(study)[variant][1] else studied.unchanged
+    if not studied.variants(study)[variant][1]:
+        return studied.unchanged
+    return f"{name}/{IN_ANOTHER_STUDY.get((study, variant), f'{study}/{variant}')}"
 
 
 def longer() -> list[Run]:
