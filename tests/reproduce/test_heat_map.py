@@ -3,7 +3,15 @@
 from reproduce.test_study_tables import write
 
 from rankshot.reproduce.figures import draw_all
-from rankshot.reproduce.heat_map import draw_objectives
+from rankshot.reproduce.heat_map import draw_objectives, scaled
+
+
+def test_an_objective_that_fails_does_not_make_the_others_look_alike():
+    shades = scaled((94.5, 93.6, 94.0, 91.0, 15.3))
+    assert shades[0] == 1
+    assert shades[4] == 0
+    assert shades[0] - shades[1] > 0.3
+    assert scaled((3.0, 3.0, 3.0)) == [1, 1, 1]
 
 
 def test_drawn_from_what_is_there(tmp_path):

@@ -25,8 +25,8 @@ from rankshot.reproduce.studies import (
 def test_every_run_can_be_made():
     on_mini_imagenet, on_omniglot = studies("mini-imagenet"), studies("omniglot")
     runs = [*on_mini_imagenet, *on_omniglot]
-    assert len(on_mini_imagenet) == len(gap()) + 10 + 10 + 5 + 3 + 6 + 16
-    assert len(on_omniglot) == 2 * (10 + 5 + 5) + 6
+    assert len(on_mini_imagenet) == len(gap()) + 10 + 10 + 7 + 3 + 6 + 16
+    assert len(on_omniglot) == 2 * (10 + 5 + 7) + 6
     assert len({run.name for run in runs}) == len(runs)
     for run in runs:
         assert run.name.split("/")[0] == run.config.data.name
@@ -40,7 +40,7 @@ def test_every_run_can_be_made():
 CHANGED = {
     "objectives": {"metric", "epsilon", "alpha"},
     "signs": {"sign", "epsilon", "alpha"},
-    "batches": {"batch_classes", "batch_similar", "batch_similar_by"},
+    "batches": {"batch_classes", "batch_similar", "batch_similar_by", "epsilon", "alpha"},
 }
 
 
@@ -101,12 +101,17 @@ def test_signs(name):
     }
 
 
-@pytest.mark.parametrize(("name", "classes"), [("mini-imagenet", [4, 16, 32, 8, 8]), ("omniglot", [8, 32, 64, 16, 16])])
+@pytest.mark.parametrize(("name", "classes"), [("mini-imagenet", [4, 16, 32, 8]), ("omniglot", [8, 32, 64, 16])])
 def test_batches(name, classes):
-    found = [run.config.batch for run in runs_of(name, "batches") if run.config.run.seed == 0]
+    *numbers, usual = classes
+    configs = [run.config for run in runs_of(name, "batches") if run.config.run.seed == 0]
+    found = [config.batch for config in configs]
     assert {each.size for each in found} == {128}
-    assert [(each.classes, each.similar) for each in found] == list(zip(classes, [0.0, 0.0, 0.0, 0.5, 1.0], strict=True))
+    near = [(usual, 0.5), (usual, 1.0)]
+    assert [(each.classes, each.similar) for each in found] == [*((number, 0.0) for number in numbers), *near, *near]
+    assert [config.method.settings["epsilon"] for config in configs] == [1.0] * 5 + [0.003] * 2
     assert {each.similar_by for each in found} - {None} <= set(shipped())
+    assert study_folder(name, "batches", f"{usual}-classes-fine") == f"{name}/objectives/ap-fine"
 
 
 def test_our_recipe_is_one_of_its_trials():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from .saving_figures import save
@@ -22,10 +23,10 @@ def draw(figures: dict[str, list[float]], path: Path) -> Path:
     from matplotlib.figure import Figure
 
     shades = list(zip(*map(scaled, zip(*figures.values(), strict=True)), strict=True))
-    figure = Figure(figsize=(6.2, 1.2 + 0.36 * len(figures)), layout="constrained")
+    figure = Figure(figsize=(7.2, 1.2 + 0.36 * len(figures)), layout="constrained")
     FigureCanvasAgg(figure)
     panel: Any = figure.add_subplot()
-    panel.imshow(shades, cmap="YlOrRd", vmin=0, vmax=1.2, aspect="auto")
+    panel.imshow(shades, cmap="Blues", vmin=0, vmax=2, aspect="auto")
     for row, values in enumerate(figures.values()):
         for column, value in enumerate(values):
             panel.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8)
@@ -39,10 +40,13 @@ def draw(figures: dict[str, list[float]], path: Path) -> Path:
 
 
 def scaled(column: tuple[float, ...]) -> list[float]:
-    """From 0, the worst, to 1, the best.
+    """From 1, the best, down to 0: twice as far from the best as the median is, or further.
 
-    >>> scaled((20.0, 30.0, 22.5)), scaled((20.0,))
-    ([0.0, 1.0, 0.25], [1.0])
+    So an objective that fails does not make all others look alike.
+
+    >>> scaled((20.0, 30.0, 25.0, 28.0)), scaled((20.0,))
+    ([0.0, 1.0, 0.2857142857142857, 0.7142857142857143], [1.0])
     """
-    least, most = min(column), max(column)
-    return [(value - least) / (most - least) if most > least else 1.0 for value in column]
+    best = max(column)
+    far = 2 * median(best - value for value in column)
+    return [max(0.0, 1 - (best - value) / far) if far else float(value == best) for value in column]

@@ -28,10 +28,11 @@ Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words
 
 METRICS = {"ap": "AP", "ndcg": "NDCG", "auc": "AUC", "rr": "reciprocal rank", "precision@5": "precision@5"}
 FINE: dict[str, Any] = {"epsilon": 0.003, "alpha": 1.0}
+FINE_IN_WORDS = "alpha 1, epsilon 0.003"
 JUDGED = replace(RUNNING, retrieval_metrics=tuple(METRICS))
 OBJECTIVES: Variants = {
     f"{metric}{suffix}": (f"{title}, {how}", {"metric": metric, **settings})
-    for suffix, how, settings in (("", "alpha 10, epsilon 1", {}), ("-fine", "alpha 1, epsilon 0.003", FINE))
+    for suffix, how, settings in (("", "alpha 10, epsilon 1", {}), ("-fine", FINE_IN_WORDS, FINE))
     for metric, title in METRICS.items()
 }
 SIGNS: Variants = {
@@ -39,11 +40,10 @@ SIGNS: Variants = {
     "negative-1": ("negative, alpha 1, epsilon 1", {"sign": -1, "alpha": 1.0}),
     "negative-0.1": ("negative, alpha 1, epsilon 0.1", {"sign": -1, "alpha": 1.0, "epsilon": 0.1}),
     "both": ("the mean of both, epsilon 1", {"sign": 0}),
-    "positive-0.003": ("positive, alpha 1, epsilon 0.003", FINE),
-    "negative-0.003": ("negative, alpha 1, epsilon 0.003", {"sign": -1, **FINE}),
-    "both-0.003": ("the mean of both, alpha 1, epsilon 0.003", {"sign": 0, **FINE}),
+    "positive-0.003": (f"positive, {FINE_IN_WORDS}", FINE),
+    "negative-0.003": (f"negative, {FINE_IN_WORDS}", {"sign": -1, **FINE}),
+    "both-0.003": (f"the mean of both, {FINE_IN_WORDS}", {"sign": 0, **FINE}),
 }
-IN_ANOTHER_STUDY = {("signs", "positive-0.003"): "objectives/ap-fine"}  # the same run
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,22 @@ class Studied:
 
     def batches(self) -> Variants:
         usual, *others = self.classes
-        near = {"batch_similar_by": self.near_by}
+        near = {
+            f"{usual}-classes{suffix}": (
+                f"{usual} classes, {part} of them near the first",
+                {"batch_similar": share, "batch_similar_by": self.near_by},
+            )
+            for suffix, part, share in (("-half-near", "half", 0.5), ("-near", "all", 1.0))
+        }
+        by_chance: Variants = {f"{usual}-classes": (f"{usual} classes", {})}
         return {
-            f"{usual}-classes": (f"{usual} classes", {}),
+            **by_chance,
             **{f"{number}-classes": (f"{number} classes", {"batch_classes": number}) for number in others},
-            f"{usual}-classes-half-near": (f"{usual} classes, half of them near the first", {"batch_similar": 0.5, **near}),
-            f"{usual}-classes-near": (f"{usual} classes, all of them near the first", {"batch_similar": 1.0, **near}),
+            **near,
+            **{
+                f"{name}-fine": (f"{words}; {FINE_IN_WORDS}", {**settings, **FINE})
+                for name, (words, settings) in {**by_chance, **near}.items()
+            },
         }
 
 
@@ -134,11 +144,12 @@ def runs_of(name: str, study: str) -> list[Run]:
 
 
 def study_folder(name: str, study: str, variant: str) -> str:
-    """Where the runs of a variant are."""
+    """Where the runs of a variant are: some belong to several studies."""
     studied = STUDIED[name]
-    if not studied.variants(study)[variant][1]:
+    settings = studied.variants(study)[variant][1]
+    if not settings:
         return studied.unchanged
-    return f"{name}/{IN_ANOTHER_STUDY.get((study, variant), f'{study}/{variant}')}"
+    return f"{name}/objectives/ap-fine" if settings == FINE else f"{name}/{study}/{variant}"
 
 
 def longer() -> list[Run]:
