@@ -101,7 +101,7 @@ def test_signs_and_batches(tmp_path):
     lines = signs_table(tmp_path, "mini-imagenet").splitlines()
     assert lines[0].startswith("| mini-ImageNet, update | 1-shot 5-way |")
     assert lines[2].startswith("| positive, alpha 10, epsilon 1 (1 seed) | 40.00 |")
-    assert lines[3].startswith("| the mean of both, epsilon 1 (2 seeds) | 41.50 (+1.50) |")
+    assert lines[3].startswith("| the mean of both, alpha 10, epsilon 1 (2 seeds) | 41.50 (+1.50) |")
     assert len(batches_table(tmp_path, "mini-imagenet").splitlines()) == 4
     titles = [line for line in page(tmp_path).splitlines() if line.startswith("#")]
     assert titles == ["## Studies on mini-ImageNet", "### Signs of the update", "### Classes of a batch"]
@@ -114,7 +114,7 @@ def test_omniglot_is_compared_with_runs_as_short(tmp_path):
     write(tmp_path, "signs/both/0", 0.49, data="omniglot")
     lines = signs_table(tmp_path, "omniglot").splitlines()
     assert lines[2].startswith("| positive, alpha 10, epsilon 1 (1 seed) | 50.00 |")
-    assert lines[3].startswith("| the mean of both, epsilon 1 (1 seed) | 49.00 (-1.00) |")
+    assert lines[3].startswith("| the mean of both, alpha 10, epsilon 1 (1 seed) | 49.00 (-1.00) |")
     assert page(tmp_path).count("Runs of 3,000 updates.") == 2
 
 

@@ -39,7 +39,7 @@ SIGNS: Variants = {
     "positive": ("positive, alpha 10, epsilon 1", {}),  # what changes nothing is a row of the table
     "negative-1": ("negative, alpha 1, epsilon 1", {"sign": -1, "alpha": 1.0}),
     "negative-0.1": ("negative, alpha 1, epsilon 0.1", {"sign": -1, "alpha": 1.0, "epsilon": 0.1}),
-    "both": ("the mean of both, epsilon 1", {"sign": 0}),
+    "both": ("the mean of both, alpha 10, epsilon 1", {"sign": 0}),
     "positive-0.003": (f"positive, {FINE_IN_WORDS}", FINE),
     "negative-0.003": (f"negative, {FINE_IN_WORDS}", {"sign": -1, **FINE}),
     "both-0.003": (f"the mean of both, {FINE_IN_WORDS}", {"sign": 0, **FINE}),
