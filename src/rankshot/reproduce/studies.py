@@ -66,6 +66,12 @@ class Studied:
     def variants(self, study: str) -> Variants:
         return {"objectives": OBJECTIVES, "signs": SIGNS}.get(study) or self.batches()
 
+    def base_of(self, study: str, variant: str) -> str:
+        """What a variant is compared with: the one that changes nothing, or nothing but alpha and epsilon as it does."""
+        variants = self.variants(study)
+        base = FINE if FINE.items() <= variants[variant][1].items() else {}
+        return next(name for name, (_, settings) in variants.items() if settings == base)
+
     def batches(self) -> Variants:
         usual, *others = self.classes
         near = {

@@ -19,19 +19,9 @@ CHOSEN_BY = ("1-shot 5-way", "5-shot 5-way", "retrieval 5-way", "retrieval 16-wa
 
 
 def objectives_table(results: Path, name: str) -> str | None:
-    """What is optimised, and what the same rankings are worth by every metric; the best of a column is bold."""
-    figures = objectives_measured(results, name)
-    if not figures:
-        return None
-    best = [max(f"{row[at]:06.2f}" for row in figures.values()) for at in range(len(METRICS))]
-    rows = [
-        [
-            label,
-            *(f"**{cell:.2f}**" if f"{cell:06.2f}" == top else f"{cell:.2f}" for cell, top in zip(row, best, strict=True)),
-        ]
-        for label, row in figures.items()
-    ]
-    return markdown([f"{NAMES[name]}, objective", *METRICS.values()], rows)
+    """What is optimised, and what the same rankings are worth by every metric."""
+    rows = [[label, *(f"{figure:.2f}" for figure in row)] for label, row in objectives_measured(results, name).items()]
+    return markdown([f"{NAMES[name]}, objective", *METRICS.values()], rows) if rows else None
 
 
 def objectives_measured(results: Path, name: str) -> dict[str, list[float]]:
@@ -64,10 +54,10 @@ def batches_table(results: Path, name: str) -> str | None:
 
 def beside_the_unchanged(results: Path, name: str, study: str, first: str) -> str | None:
     """Variants of the paper's recipe for mAP-DLM, by running statistics; the first of them changes nothing."""
-    variants = STUDIED[name].variants(study)
+    studied = STUDIED[name]
+    variants = studied.variants(study)
     folders = {variant: study_folder(name, study, variant) for variant in variants}
-    unchanged = next(iter(variants))
-    rows = variant_rows(results, folders, variants, lambda _: unchanged, (NORM,), COLUMNS[name])
+    rows = variant_rows(results, folders, variants, lambda variant: studied.base_of(study, variant), (NORM,), COLUMNS[name])
     return markdown([f"{NAMES[name]}, {first}", *COLUMNS[name]], rows) if len(rows) > 1 else None
 
 
@@ -159,12 +149,14 @@ def sections(name: str) -> list[Section]:
         ),
         (
             "Signs of the update",
-            f"mAP-DLM: means in % over seeds. In brackets: the difference to the positive update.{short}",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the positive update, with as small an epsilon "
+            f"where it is 0.003.{short}",
             lambda results: signs_table(results, name),
         ),
         (
             "Classes of a batch",
-            f"mAP-DLM: means in % over seeds. In brackets: the difference to the batch of the paper.{short}",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the paper's batch, with as small an epsilon "
+            f"where it is 0.003.{short}",
             lambda results: batches_table(results, name),
         ),
     ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from statistics import mean, median
+from typing import Any, NamedTuple
 
 from .published import COLUMNS
 from .saving_figures import save
@@ -13,47 +15,85 @@ from .tables import NORM, Record, seeds_in
 
 STUDIES = ("signs", "batches")  # objectives have their heat map
 USUAL, OTHER = "#35618f", "#c8452c"
+FAR = 10  # times the median distance from what a point is compared with: drawn at the edge
+
+
+class Line(NamedTuple):
+    """A variant in words, its seeds, and the seeds of what it is compared with: of itself, perhaps."""
+
+    words: str
+    runs: list[Record]
+    base: list[Record]
 
 
 def draw_studies(results: Path, folder: Path) -> list[Path]:
     """What was written: nothing for a study of which there is no json yet but that of the paper's recipe."""
-    measured = {(study, name): variants_measured(results, name, study) for name in STUDIED for study in STUDIES}
+    measured = {(study, name): lines_measured(results, name, study) for name in STUDIED for study in STUDIES}
     return [
-        draw(variants, COLUMNS[name], folder / f"{study}-{name}.png")
-        for (study, name), variants in measured.items()
-        if len(variants) > 1
+        draw(lines, COLUMNS[name], folder / f"{study}-{name}.png")
+        for (study, name), lines in measured.items()
+        if len(lines) > 1
     ]
 
 
-def variants_measured(results: Path, name: str, study: str) -> dict[str, list[Record]]:
-    """Variant, in words -> its seeds. The first, which changes nothing, is that of the paper's recipe."""
-    variants = STUDIED[name].variants(study)
-    found = {words: seeds_in(results, study_folder(name, study, variant), NORM) for variant, (words, _) in variants.items()}
-    return {words: runs for words, runs in found.items() if runs}
+def lines_measured(results: Path, name: str, study: str) -> list[Line]:
+    """The first, which changes nothing, is that of the paper's recipe."""
+    studied = STUDIED[name]
+
+    def seeds(variant: str) -> list[Record]:
+        return seeds_in(results, study_folder(name, study, variant), NORM)
+
+    lines = [
+        Line(words, seeds(variant), seeds(studied.base_of(study, variant)))
+        for variant, (words, _) in studied.variants(study).items()
+    ]
+    return [line for line in lines if line.runs and line.base]
 
 
-def draw(variants: Mapping[str, Sequence[Record]], tasks: Sequence[str], path: Path) -> Path:
-    """In % with 95 % intervals over episodes; the first variant has a dotted line through the mean of its seeds."""
+def draw(lines: Sequence[Line], tasks: Sequence[str], path: Path) -> Path:
+    """In % with 95 % intervals over episodes. Dotted: the mean of what a line is compared with, itself in blue."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(2.4 + 1.5 * len(tasks), 0.9 + 0.3 * len(variants)), layout="constrained")
+    figure = Figure(figsize=(2.4 + 1.5 * len(tasks), 0.9 + 0.3 * len(lines)), layout="constrained")
     FigureCanvasAgg(figure)
     for at, task in enumerate(tasks):
         panel: Any = figure.add_subplot(1, len(tasks), at + 1)
-        for row, runs in enumerate(variants.values()):
-            cells = [run["test"][NORM][task] for run in runs]
-            means, intervals = ([100 * cell[part] for cell in cells] for part in ("mean", "interval"))
-            colour = OTHER if row else USUAL
-            panel.errorbar(means, [row] * len(means), xerr=intervals, fmt="o", markersize=3.5, color=colour, linewidth=1)
-            if row == 0:
-                panel.axvline(sum(means) / len(means), color=USUAL, linewidth=0.8, linestyle=":")
-        panel.set_yticks(range(len(variants)), list(variants) if at == 0 else [], fontsize=8)
-        panel.set_ylim(len(variants) - 0.5, -0.5)
+        bases = [100 * mean(run["test"][NORM][task]["mean"] for run in line.base) for line in lines]
+        figures = [[100 * run["test"][NORM][task]["mean"] for run in line.runs] for line in lines]
+        far = reach([each - base for base, row in zip(bases, figures, strict=True) for each in row])
+        for row, (line, base) in enumerate(zip(lines, bases, strict=True)):
+            colour = USUAL if line.runs == line.base else OTHER
+            for run, value in zip(line.runs, figures[row], strict=True):
+                if abs(value - base) <= far:
+                    interval = 100 * run["test"][NORM][task]["interval"]
+                    panel.errorbar([value], [row], xerr=[interval], fmt="o", markersize=3.5, color=colour, linewidth=1)
+            if further := [value for value in figures[row] if abs(value - base) > far]:
+                is_less = mean(further) < base
+                edge, side, words = (base - far, "left", "  {:.0f}") if is_less else (base + far, "right", "{:.0f}  ")
+                panel.plot([edge], [row], marker="<" if is_less else ">", markersize=4, color=colour)
+                panel.text(edge, row, words.format(mean(further)), fontsize=6, va="center", ha=side)
+            panel.plot([base, base], [row - 0.5, row + 0.5], color=USUAL, linewidth=0.8, linestyle=":")
+        panel.set_yticks(range(len(lines)), [line.words for line in lines] if at == 0 else [], fontsize=8)
+        panel.set_ylim(len(lines) - 0.5, -0.5)
         panel.set_title(task, fontsize=8)
         panel.tick_params(labelsize=7)
         panel.tick_params(axis="y", labelsize=8, length=0)
         panel.grid(axis="x", alpha=0.25)
         panel.spines[["top", "right"]].set_visible(False)
-    figure.supxlabel("accuracy, or mAP of retrieval, in %", fontsize=7.5)
+    figure.supxlabel(
+        "accuracy or mAP in %; a point a seed, with its 95 % interval over episodes; "
+        "a triangle: the mean of seeds further out;\ndotted: what a line is compared with",
+        fontsize=7.5,
+    )
     return save(figure, path)
+
+
+def reach(distances: Sequence[float]) -> float:
+    """How far from what it is compared with a point is drawn: few that are far must not make all others look alike.
+
+    >>> reach([0.1, -0.3, 0.2, -16.0]), reach([0.0, 0.0])
+    (2.5, inf)
+    """
+    usual = median(map(abs, distances))
+    return FAR * usual if usual else math.inf
