@@ -96,6 +96,7 @@ def test_signs(name):
         ("ap", -1, 0.003, 1.0),
         ("ap", 0, 0.003, 1.0),
     ]
+    assert {run.config.run.seed for run in runs_of(name, "signs")} == {0, 1}
     assert {run.name.rsplit("/", 1)[0] for run in runs_of(name, "signs")} == {
         f"{name}/signs/{variant}" for variant in ("negative-1", "negative-0.1", "both", "negative-0.003", "both-0.003")
     }

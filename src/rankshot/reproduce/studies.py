@@ -28,7 +28,7 @@ Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words
 
 METRICS = {"ap": "AP", "ndcg": "NDCG", "auc": "AUC", "rr": "reciprocal rank", "precision@5": "precision@5"}
 FINE: dict[str, Any] = {"epsilon": 0.003, "alpha": 1.0}
-FINE_IN_WORDS = "alpha 1, epsilon 0.003"
+FINE_IN_WORDS = f"alpha {FINE['alpha']:g}, epsilon {FINE['epsilon']:g}"
 JUDGED = replace(RUNNING, retrieval_metrics=tuple(METRICS))
 OBJECTIVES: Variants = {
     f"{metric}{suffix}": (f"{title}, {how}", {"metric": metric, **settings})

@@ -11,7 +11,7 @@ from .gap import DATA, VARIANTS
 from .job import NORMS
 from .maml_settings import maml_table
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
-from .studies import DECAYS, LONGER, METRICS, OBJECTIVES, STUDIED, Variants, decay_folder, study_folder
+from .studies import DECAYS, FINE_IN_WORDS, LONGER, METRICS, OBJECTIVES, STUDIED, Variants, decay_folder, study_folder
 from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
@@ -149,14 +149,14 @@ def sections(name: str) -> list[Section]:
         ),
         (
             "Signs of the update",
-            f"mAP-DLM: means in % over seeds. In brackets: the difference to the positive update, with as small an epsilon "
-            f"where it is 0.003.{short}",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the positive update; rows with "
+            f"{FINE_IN_WORDS} are compared with the one that has these too.{short}",
             lambda results: signs_table(results, name),
         ),
         (
             "Classes of a batch",
-            f"mAP-DLM: means in % over seeds. In brackets: the difference to the paper's batch, with as small an epsilon "
-            f"where it is 0.003.{short}",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the paper's batch; rows with "
+            f"{FINE_IN_WORDS} are compared with the one that has these too.{short}",
             lambda results: batches_table(results, name),
         ),
     ]

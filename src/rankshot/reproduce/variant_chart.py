@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .published import COLUMNS
 from .saving_figures import save
 from .studies import STUDIED, study_folder
-from .tables import NORM, Record, seeds_in
+from .tables import NORM, Record, means, seeds_in
 
 STUDIES = ("signs", "batches")  # objectives have their heat map
 USUAL, OTHER = "#35618f", "#c8452c"
@@ -59,21 +59,12 @@ def draw(lines: Sequence[Line], tasks: Sequence[str], path: Path) -> Path:
     FigureCanvasAgg(figure)
     for at, task in enumerate(tasks):
         panel: Any = figure.add_subplot(1, len(tasks), at + 1)
-        bases = [100 * mean(run["test"][NORM][task]["mean"] for run in line.base) for line in lines]
-        figures = [[100 * run["test"][NORM][task]["mean"] for run in line.runs] for line in lines]
-        far = reach([each - base for base, row in zip(bases, figures, strict=True) for each in row])
+        bases = [means(line.base, NORM, [task])[0] for line in lines]
+        far = reach(
+            [means([run], NORM, [task])[0] - base for line, base in zip(lines, bases, strict=True) for run in line.runs]
+        )
         for row, (line, base) in enumerate(zip(lines, bases, strict=True)):
-            colour = USUAL if line.runs == line.base else OTHER
-            for run, value in zip(line.runs, figures[row], strict=True):
-                if abs(value - base) <= far:
-                    interval = 100 * run["test"][NORM][task]["interval"]
-                    panel.errorbar([value], [row], xerr=[interval], fmt="o", markersize=3.5, color=colour, linewidth=1)
-            if further := [value for value in figures[row] if abs(value - base) > far]:
-                is_less = mean(further) < base
-                edge, side, words = (base - far, "left", "  {:.0f}") if is_less else (base + far, "right", "{:.0f}  ")
-                panel.plot([edge], [row], marker="<" if is_less else ">", markersize=4, color=colour)
-                panel.text(edge, row, words.format(mean(further)), fontsize=6, va="center", ha=side)
-            panel.plot([base, base], [row - 0.5, row + 0.5], color=USUAL, linewidth=0.8, linestyle=":")
+            draw_line(panel, row, line, task, base, far)
         panel.set_yticks(range(len(lines)), [line.words for line in lines] if at == 0 else [], fontsize=8)
         panel.set_ylim(len(lines) - 0.5, -0.5)
         panel.set_title(task, fontsize=8)
@@ -87,6 +78,24 @@ def draw(lines: Sequence[Line], tasks: Sequence[str], path: Path) -> Path:
         fontsize=7.5,
     )
     return save(figure, path)
+
+
+def draw_line(panel: Any, row: int, line: Line, task: str, base: float, far: float) -> None:
+    """A point a seed; those that are further from the base than `far` are one triangle at the edge, with their mean."""
+    colour = USUAL if line.runs == line.base else OTHER
+    further = []
+    for run in line.runs:
+        value, interval = (100 * run["test"][NORM][task][part] for part in ("mean", "interval"))
+        if abs(value - base) > far:
+            further.append(value)
+        else:
+            panel.errorbar([value], [row], xerr=[interval], fmt="o", markersize=3.5, color=colour, linewidth=1)
+    if further:
+        is_less = mean(further) < base
+        edge, side, words = (base - far, "left", "  {:.0f}") if is_less else (base + far, "right", "{:.0f}  ")
+        panel.plot([edge], [row], marker="<" if is_less else ">", markersize=4, color=colour)
+        panel.text(edge, row, words.format(mean(further)), fontsize=6, va="center", ha=side)
+    panel.plot([base, base], [row - 0.5, row + 0.5], color=USUAL, linewidth=0.8, linestyle=":")
 
 
 def reach(distances: Sequence[float]) -> float:
