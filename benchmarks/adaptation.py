@@ -90,6 +90,7 @@ def update_by(block: Block, preset: str | None, channels: int, width: int) -> Ca
 def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     results = circumstances(SEED)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     for name, task in TASKS[device].items():
         ways: dict[str, Block] = {"as_torch_derives": as_torch_derives, "written_out": written_out}
         if device == "cuda":
@@ -100,8 +101,7 @@ def main() -> None:
         seconds = interleaved(contenders, ROUNDS)
         results[name] = {"seconds_an_update": seconds}
         print(name, seconds, flush=True)
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"adaptation-{device}.json").write_text(json.dumps(results, indent=1) + "\n")
+        (FOLDER / f"adaptation-{device}.json").write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
