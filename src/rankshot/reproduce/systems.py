@@ -36,9 +36,7 @@ FEWER: dict[str, dict[str, dict[str, Any]]] = {
     "meta-lstm": {
         "omniglot": {"updates": 6_000},
         "omniglot-5-shot": {"updates": 10_000},
-        # as many updates as its authors', and few validations, since it learns every episode anew
-        "mini-imagenet": {"validate_every": 2_500},
-        "mini-imagenet-5-shot": {"validate_every": 2_500},
+        "mini-imagenet": {"validate_every": 2_500},  # as many updates as its authors'
     },
     # longer than others on mini-ImageNet, for it learns slowly; it compares every pair anew, and validates seldom
     "arc": {"mini-imagenet": {"updates": 60_000, "validate_every": 5_000}},
