@@ -38,7 +38,15 @@ from .ranking import headlines, large_batches, micro_batches, objectives, tables
 from .ranking_transformer import ranking_transformer
 from .scale import embedding_on_paper, memory_on_paper, milvus, searching_on_paper
 from .serving import serving
-from .systems import cost_of_adaptation, cost_of_systems, of_systems, options_of_systems, paper, paper_in_short
+from .systems import (
+    cost_of_adaptation,
+    cost_of_loops,
+    cost_of_systems,
+    of_systems,
+    options_of_systems,
+    paper,
+    paper_in_short,
+)
 from .training import compiled, heap, images_on, importing, quickstart, speed, training
 from .versions import versions
 
@@ -82,6 +90,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),
     "systems_cost": cost_of_systems,
     "systems_adaptation": cost_of_adaptation,
+    "systems_loops": cost_of_loops,
     "ready": ready,
     "speed": speed,
     "trials_omniglot": lambda: trials_table(ROOT / "results", "omniglot"),

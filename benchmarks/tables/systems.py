@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 
 from rankshot.cli.train_options import CALLED
 from rankshot.methods import METHODS
@@ -105,6 +106,23 @@ def cost_of_adaptation() -> str:
                 rows.append([f"{name}, {r['processor']}", *cells, f"**{seconds[0] / best:.2f}x**"])
     note = f"`python -m benchmarks.adaptation`, measured on {'; '.join(circumstances)}."
     return f"{note}\n\n{table(['preset, machine', *ADAPTATION.values(), 'ratio'], rows)}"
+
+
+def cost_of_loops() -> str:
+    """Updates per second of the systems whose loops torch.compile makes faster."""
+    rows, circumstances = [], []
+    for path in sorted(FOLDER.glob("loops-*.json")):
+        r = json.loads(path.read_text())
+        on_gpu = "+cu" in r["torch"]
+        where = r["processor"] + ("" if on_gpu else f", {r['threads']} threads")
+        circumstances.append(f"{where}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
+        for method, result in r.items():
+            if isinstance(result, dict):
+                rates = [f"{statistics.median(result['updates_a_second'][way]):.1f}" for way in ("plain", "compiled")]
+                preset = f", {result['preset']}" if result["preset"] else ""
+                rows.append([f"{TITLES[method]}{preset}, {r['processor']}", *rates, f"**{result['ratio']:.2f}x**"])
+    head = ["updates per second", "plain", "`--compile`", "ratio"]
+    return f"`python -m benchmarks.loops`, measured on {'; '.join(circumstances)}.\n\n{table(head, rows)}"
 
 
 def options_of_systems() -> str:

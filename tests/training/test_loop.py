@@ -506,6 +506,32 @@ def test_a_compiled_network_learns_the_same(device, tmp_path):
         torch.testing.assert_close(tensor, found[1][name], rtol=1e-3, atol=1e-4, msg=name)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The .grad attribute")  # of torch, within its compiler
+@pytest.mark.parametrize("method", ["memory", "meta-lstm", "arc"])
+def test_a_compiled_loop_learns_the_same(method, device, tmp_path):
+    if device == "cpu" and shutil.which("g++") is None:
+        pytest.skip("torch.compile needs a C++ compiler")
+    found = []
+    for compiled in (False, True):
+        config = TrainConfig.of(
+            updates=3,
+            validate_every=0,
+            method=method,
+            batch_size=40,
+            batch_classes=5,
+            optimiser="sgd",
+            learning_rate=0.01,
+            precision="float32",
+            device=device,
+            compile=compiled,
+        )
+        train(config, tmp_path / str(compiled), progress=Callback())
+        found.append(read_tensors(tmp_path / str(compiled) / run_folder.STATE))
+    for name, tensor in found[0].items():
+        torch.testing.assert_close(tensor, found[1][name], rtol=1e-3, atol=1e-4, msg=name)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({}, "conv4 has fast kernels of its own"), ({"method": "maml", "network": "resnet12"}, "maml does not learn from")],

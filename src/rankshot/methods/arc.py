@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -22,6 +23,7 @@ from .method import Context, register
 
 MOST_GLIMPSES, MOST_PIXELS, MOST_STATES, MOST_BLOCKS = 1000, 64, 4096, 4
 FORGET = 0.2  # first bias of the forget gate, as the authors have it
+Turn = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]  # images, state and cell -> state and cell
 NUMBERS_AT_ONCE = {"cpu": 2**24, "cuda": 2**28}  # of the pairs that are compared at once when it answers
 
 
@@ -41,15 +43,23 @@ class Comparator(nn.Module):
             nn.init.zeros_(bias)
         nn.init.constant_(self.controller.bias_ih.chunk(4)[1], FORGET)
 
-    def forward(self, one: Tensor, other: Tensor) -> Tensor:
-        """(B, H, W, C) each -> (B, hidden): what there is to say of each pair."""
+    def forward(self, one: Tensor, other: Tensor, turn: Turn | None = None) -> Tensor:
+        """(B, H, W, C) each -> (B, hidden): what there is to say of each pair.
+
+        turn   the same as `self.turn`, as torch.compile has made it faster
+        """
         state = cell = one.new_zeros(len(one), self.controller.hidden_size)
         for _ in range(self.glimpses):
             for images in (one, other):
-                # Bounded, for without it training may end with the window out of the images, where no gradient reaches it.
-                seen = glimpse(images, self.look(state).tanh(), self.window)
-                state, cell = self.controller(seen, (state, cell))
+                state, cell = (turn or self.turn)(images, state, cell)
         return state
+
+    def turn(self, images: Tensor, state: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """One glimpse, and what the controller makes of it."""
+        # Bounded, for without it training may end with the window out of the images, where no gradient reaches it.
+        seen = glimpse(images, self.look(state).tanh(), self.window)
+        new: tuple[Tensor, Tensor] = self.controller(seen, (state, cell))
+        return new
 
 
 @register_network("arc")
@@ -92,9 +102,9 @@ class ComparingNetwork(nn.Module):
         maps: Tensor = self.features(images.contiguous(memory_format=torch.channels_last))  # as Conv4 takes them
         return maps.permute(0, 2, 3, 1).contiguous()
 
-    def alike(self, one: Tensor, other: Tensor) -> Tensor:
+    def alike(self, one: Tensor, other: Tensor, turn: Turn | None = None) -> Tensor:
         """What is seen of images, (B, H, W, C) each -> (B,): the log-odds that both are of one class."""
-        logits: Tensor = self.head(self.comparator(one, other))
+        logits: Tensor = self.head(self.comparator(one, other, turn))
         return logits.squeeze(-1)
 
     def answer(self, support_x: Tensor, support_y: Tensor, query_x: Tensor) -> Tensor:
@@ -180,6 +190,10 @@ class ARC(Episodic):
             embedder, "arc", window=self.window, glimpses=self.glimpses, hidden=self.hidden, blocks=self.blocks
         )
 
+    def turn_of(self, model: nn.Module) -> Turn:
+        assert isinstance(model, ComparingNetwork)
+        return model.comparator.turn
+
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         assert isinstance(model, ComparingNetwork)
         seen = model.seen(images)
@@ -187,4 +201,5 @@ class ARC(Episodic):
         same = of_class.roll(1, 1)
         one, other = (torch.cat(pair).flatten(0, 1) for pair in ((of_class, of_class), (same, same.roll(1, 0))))
         right = torch.cat([labels.new_ones(len(images)), labels.new_zeros(len(images))])
-        return nn.functional.binary_cross_entropy_with_logits(model.alike(one, other), right.to(one.dtype)), None
+        log_odds = model.alike(one, other, self.compiled_turn)
+        return nn.functional.binary_cross_entropy_with_logits(log_odds, right.to(one.dtype)), None

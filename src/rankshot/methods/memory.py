@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -60,6 +61,23 @@ class Memory(NamedTuple):
         return Memory(
             self.keys.scatter(1, index, key), self.values.scatter(1, slot, values), (self.ages + 1).scatter(1, slot, 0)
         )
+
+
+def looked_up_and_written(
+    memory: Memory, images: Tensor, values: Tensor, class_of: Tensor
+) -> tuple[tuple[Tensor, Tensor, Tensor], Memory]:
+    """For images (E, T, D): the nearest right and wrong keys, and whether there are both; then the memory with them.
+
+    values     (E, T): theirs
+    class_of   by value, of which EMPTY is the last: a key of another value, but of the same class, is not wrong
+    """
+    similarities = memory.similarities(images)
+    right = similarities.masked_fill(memory.values[:, None] != values[..., None], -2.0).max(-1)
+    is_same = class_of[memory.values][:, None] == class_of[values][..., None]
+    wrong = similarities.masked_fill(is_same, -2.0).max(-1)
+    has_both = (right.values > -2) & (wrong.values > -2)
+    right_keys, wrong_keys = (memory.keys.take_along_dim(found.indices[..., None], 1) for found in (right, wrong))
+    return (right_keys, wrong_keys, has_both), memory.written(images, values, similarities)
 
 
 @register_network("memory")
@@ -140,6 +158,9 @@ class WithMemory(Episodic):
     def network(self, embedder: nn.Module) -> nn.Module:
         return build_around(embedder, "memory", slots=self.slots)
 
+    def turn_of(self, model: nn.Module) -> Callable[..., Any]:
+        return looked_up_and_written
+
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         embeddings = self.embed(model, images)
         with torch.autocast(images.device.type, enabled=False):
@@ -169,17 +190,11 @@ class WithMemory(Episodic):
         memory = Memory.empty(self.memories, min(self.slots, tasks // self.memories * length), normalised)
         values = torch.arange(tasks * self.way, device=normalised.device).view(self.memories, -1, self.way)
         class_of = torch.cat([classes, classes.new_full((1,), EMPTY)])  # by value, of which EMPTY is the last
+        turn = self.compiled_turn or looked_up_and_written
         keys_of_steps = []
         for step, images in enumerate(steps):
-            value = values[..., step % self.way]
-            similarities = memory.similarities(images)
-            right = similarities.masked_fill(memory.values[:, None] != value[..., None], -2.0).max(-1)
-            is_same = class_of[memory.values][:, None] == class_of[value][..., None]
-            wrong = similarities.masked_fill(is_same, -2.0).max(-1)
-            has_both = (right.values > -2) & (wrong.values > -2)
-            keys = (memory.keys.take_along_dim(nearest.indices[..., None], 1) for nearest in (right, wrong))
-            keys_of_steps.append((*keys, has_both))
-            memory = memory.written(images, value, similarities)
+            found, memory = turn(memory, images, values[..., step % self.way], class_of)
+            keys_of_steps.append(found)
         right_keys, wrong_keys, have_both = (
             torch.stack(column, 2).flatten(0, 1) for column in zip(*keys_of_steps, strict=True)
         )

@@ -107,10 +107,14 @@ class LearningNetwork(TaskLearner):
         super().__init__(Learner(embedder, way), numbers_a_weight=10 * HIDDEN)
         self.updater, self.steps = Updater(), whole("steps", steps, 1, MOST_STEPS)
 
-    def learned(self, support_x: Tensor, support_y: Tensor, way: int) -> tuple[dict[str, Tensor], list[Statistics]]:
+    def learned(
+        self, support_x: Tensor, support_y: Tensor, way: int, updater: Callable[..., Any] | None = None
+    ) -> tuple[dict[str, Tensor], list[Statistics]]:
         """Labelled images (T, S, C, H, W) of tasks -> each task's weights after all steps, and each step's statistics.
 
         The weights are differentiable, but for the gradients they were given.
+
+        updater   the same as `self.updater`, as torch.compile has made it faster
         """
         first = self.learner.weights()
 
@@ -126,7 +130,7 @@ class LearningNetwork(TaskLearner):
             gradient, (loss, statistics) = for_each(len(theta), grad(loss_of, has_aux=True), theta.detach(), support_x)
             seen.append(statistics)
             of_each = loss[:, None].expand_as(theta).flatten()
-            updated, states = self.updater(theta.flatten(), gradient.flatten(), of_each, states)
+            updated, states = (updater or self.updater)(theta.flatten(), gradient.flatten(), of_each, states)
             theta = updated.view_as(theta)
         return self._named(theta, first), seen
 
@@ -200,11 +204,15 @@ class MetaLSTM(Episodic):
     def network(self, embedder: nn.Module) -> nn.Module:
         return build_around(embedder, "meta-lstm", way=self.way, steps=self.steps)
 
+    def turn_of(self, model: nn.Module) -> Callable[..., Any]:
+        assert isinstance(model, LearningNetwork)
+        return model.updater.forward
+
     def learn(self, model: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor | None]:
         assert isinstance(model, LearningNetwork)
         support, queries = self.split(images)
         of_support = torch.arange(self.way, device=images.device).repeat_interleave(self.shot)
-        weights, _ = model.learned(support.flatten(1, 2), of_support, self.way)
+        weights, _ = model.learned(support.flatten(1, 2), of_support, self.way, self.compiled_turn)
 
         def logits(weights: Weights, images: Tensor) -> Tensor:
             return model.learner.logits(weights, images, self.way, derived_twice=False)[0]

@@ -119,6 +119,7 @@ class Method(nn.Module):
         self.context = context
         self.precision = torch.float32  # what the network computes in
         self.compiled: Callable[[Tensor], Tensor] | None = None  # the network, as torch.compile has made it faster
+        self.compiled_turn: Callable[..., Any] | None = None  # and the turn of a loop of its own
         self.ids: Tensor | None = None  # (B,) which images the batch is made of, for a loss that remembers them
 
     def network(self, embedder: nn.Module) -> nn.Module:
@@ -166,6 +167,14 @@ class Method(nn.Module):
         """
         embeddings = self.embed(model, images)
         return self.loss(embeddings, labels), embeddings
+
+    def turn_of(self, model: nn.Module) -> Callable[..., Any] | None:
+        """One turn of a loop that an update of this method goes through, for torch.compile; None: it has no loop.
+
+        Args:
+            model: the network, which may be what has the loop.
+        """
+        return None
 
     def decisive(self, tasks: Sequence[Any]) -> int:
         """The index of the validation task that decides: the last, which is retrieval with the most classes."""

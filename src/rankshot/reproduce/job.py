@@ -41,7 +41,7 @@ from .retrieval_metrics import by_each_metric
 
 NORMS = ("running", "batch")
 GONE = ("noise", "dimensions")  # settings of early trials
-PLACE = ("root", "device")  # settings that say where a run happens, and not what it is
+PLACE = ("root", "device", "compile")  # settings that say where and how a run happens, and not what it is
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def _whole_numbers(values: Any) -> bool:
 
 
 def settings_of(config: TrainConfig) -> dict[str, Any]:
-    """By their flat names, as json has them, without those that say where a run happened."""
+    """By their flat names, as json has them, without those that say where and how a run happened."""
     content: dict[str, Any] = json.loads(json.dumps(config.flat()))
     return {name: value for name, value in content.items() if name not in PLACE}
 

@@ -41,6 +41,7 @@ FEWER: dict[str, dict[str, dict[str, Any]]] = {
     # longer than others on mini-ImageNet, for it learns slowly; it compares every pair anew, and validates seldom
     "arc": {"mini-imagenet": {"updates": 60_000, "validate_every": 5_000}},
 }
+COMPILED = ("meta-lstm", "memory", "arc")  # whose updates are long loops
 # ARC compares every query with every labelled image: 30,000 pairs in an episode of 20 classes with five images each.
 FEWER_EPISODES = {("omniglot", "arc"): 1_000}
 ONE_SEED = ("maml", "meta-lstm", "arc")  # which take hours
@@ -92,7 +93,8 @@ def config_of(name: str, method: str, label: str, **changes: Any) -> TrainConfig
     benchmark, preset = BENCHMARKS[name], presets(name, method)[label]
     like = benchmark.paper["map-dlm"]
     held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
-    settings = {**settings_for(method, preset), **held, **FEWER.get(method, {}).get(preset, {}), **changes}
+    how = {"compile": True} if method in COMPILED else {}
+    settings = {**settings_for(method, preset), **held, **how, **FEWER.get(method, {}).get(preset, {}), **changes}
     return benchmark.base.changed(**settings)
 
 

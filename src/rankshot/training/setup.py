@@ -116,7 +116,7 @@ class Setup:
 
     def close(self) -> None:
         """Let go of what a run has made around the objects that it was given."""
-        self.method.compiled = self.method.ids = None
+        self.method.compiled = self.method.compiled_turn = self.method.ids = None
         if self.prefetcher is not None:
             self.prefetcher.close()
 
@@ -145,7 +145,8 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     _check_classes(images.train, method)
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
-    method.compiled = torch.compile(lambda images: model(images)) if config.run.compiled else None
+    if config.run.compiled:
+        _compile(config, model, method)
     frozen = _head_that_learns_alone(config, model, method, len(images.train))
     if frozen is None and not resumes:
         _check_can_be_fitted(model)
@@ -221,14 +222,28 @@ def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.devi
 def _check_can_be_compiled(config: TrainConfig, method: Method) -> None:
     if not config.run.compiled:
         return
-    network = config.network.architecture
-    if not network.is_object and NETWORKS[network.name].about.get("own_kernels"):
-        gains = "has fast kernels of its own, and torch.compile gains nothing there"
-        raise ValueError(f"{network.name} {gains}: leave out --compile")
-    if not method.in_parts:  # it computes the network as a function of other weights
-        raise ValueError(f"{config.method.name} does not learn from embeddings alone, and cannot be compiled")
     if world_size() > 1:
         raise ValueError("compile is for a single process: batch norm over several waits for the others within the network")
+    if type(method).turn_of is not Method.turn_of:  # there is a loop that becomes faster, whatever the network is
+        return
+    if _has_own_kernels(config):
+        gains = "has fast kernels of its own, and torch.compile gains nothing there"
+        raise ValueError(f"{config.network.architecture.name} {gains}: leave out --compile")
+    if not method.in_parts:
+        raise ValueError(f"{config.method.name} does not learn from embeddings alone, and cannot be compiled")
+
+
+def _has_own_kernels(config: TrainConfig) -> bool:
+    network = config.network.architecture
+    return not network.is_object and bool(NETWORKS[network.name].about.get("own_kernels"))
+
+
+def _compile(config: TrainConfig, model: nn.Module, method: Method) -> None:
+    """Where `_check_can_be_compiled` has found that something gains by it."""
+    if method.in_parts and not _has_own_kernels(config):  # others compute the network as a function of other weights
+        method.compiled = torch.compile(lambda images: model(images))
+    if (turn := method.turn_of(model)) is not None:
+        method.compiled_turn = torch.compile(turn, dynamic=False)
 
 
 def _network_and_method(
