@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 from rankshot.reproduce.claims import ahead_of_others, differences, fewer_episodes, learning_speed, turned
-from rankshot.reproduce.maml_settings import maml_table
 from rankshot.reproduce.photographs.tables import (
     birds,
     deep_in_short,
@@ -27,6 +26,7 @@ from rankshot.reproduce.study_tables import (
     objectives_table,
     signs_table,
 )
+from rankshot.reproduce.system_settings import SYSTEMS, settings_table
 from rankshot.reproduce.tables import NORM, advantage_table, alpha_table, trials_table
 
 from ..places import RESULTS, ROOT
@@ -55,7 +55,12 @@ SECTION = re.compile(r"<!-- (\w+): from here -->\n.*?<!-- \1: to here -->", re.D
 NONE_YET = "Not measured yet."
 AGAINST_PAIRS = (("map-dlm", "siamese"), ("map-ssvm", "siamese"), ("map-dlm", "map-ssvm"))
 
-STUDIES = {"objectives": objectives_table, "signs": signs_table, "batches": batches_table, "maml": maml_table}
+STUDIES: dict[str, Callable[[Path, str], str | None]] = {
+    "objectives": objectives_table,
+    "signs": signs_table,
+    "batches": batches_table,
+    **{system: partial(settings_table, system) for system in SYSTEMS},
+}
 
 
 def of_study(table: Callable[[Path, str], str | None], name: str) -> str:

@@ -34,6 +34,7 @@ def test_the_studies(capsys):
         "signs",
         "batches",
         "maml",
+        "prototypical",
         "longer",
         "decay",
     }

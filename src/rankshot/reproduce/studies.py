@@ -1,10 +1,11 @@
-"""Studies beyond the paper. The first four change one thing of the paper's recipe, the fifth of MAML's preset.
+"""Studies beyond the paper. The first four change one thing of the paper's recipe, the next two of a system's preset.
 
 mini-imagenet/gap/NAME/SEED            where the paper's figures come from (gap.py)
 DATA/objectives/NAME/SEED              every metric as the objective, judged by every metric
 DATA/signs/NAME/SEED                   the positive update, the negative one, and both at once
 DATA/batches/NAME/SEED                 128 images of fewer or more classes, and of classes that are near each other
-DATA/maml/NAME/SEED                    MAML with some settings of its authors' code (maml_settings.py)
+DATA/maml/NAME/SEED                    MAML with some settings of its authors' code (system_settings.py)
+mini-imagenet/prototypical/NAME/SEED   Prototypical Networks with other settings (system_settings.py)
 mini-imagenet/longer/METHOD/SEED       our earlier recipe with crops, and mAP-DLM for longer
 mini-imagenet/decay/METHOD-NAME/SEED   our earlier recipe with a centred head and weight decay: what our recipe has now
 
@@ -20,9 +21,9 @@ from typing import Any
 
 from .gap import DATA, gap
 from .job import Run
-from .maml_settings import maml_runs
 from .plan import BEFORE, BENCHMARKS, DECAY, OF_PHOTOGRAPHS, RUNNING, decayed
 from .plan import SEEDS as PLAN_SEEDS
+from .system_settings import setting_runs
 
 Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
 
@@ -134,7 +135,7 @@ def studies(name: str) -> list[Run]:
     """All of them, in the order in which they are worth having."""
     common = [run for study in STUDIES for run in runs_of(name, study)] if name in STUDIED else []
     common.sort(key=lambda run: run.config.run.seed)  # one of each first
-    return [*gap(), *common, *maml_runs(name), *longer(), *decays()] if name == DATA else [*common, *maml_runs(name)]
+    return [*gap(), *common, *setting_runs(name), *longer(), *decays()] if name == DATA else [*common, *setting_runs(name)]
 
 
 def runs_of(name: str, study: str) -> list[Run]:

@@ -9,9 +9,9 @@ from statistics import mean
 
 from .gap import DATA, VARIANTS
 from .job import NORMS
-from .maml_settings import maml_table
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
 from .studies import DECAYS, FINE_IN_WORDS, LONGER, METRICS, OBJECTIVES, STUDIED, Variants, decay_folder, study_folder
+from .system_settings import settings_table
 from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
@@ -164,9 +164,15 @@ def sections(name: str) -> list[Section]:
         "MAML with some settings of its authors' code",
         "Accuracy in %, one seed, with 95 % intervals over episodes. The learning rate falls to 0 along half a cosine. "
         "Rows with other numbers of episodes were measured on other episodes.",
-        lambda results: maml_table(results, name),
+        lambda results: settings_table("maml", results, name),
     )
-    return [FIRST, *common, maml, *LAST] if name == DATA else [*common, maml]
+    prototypical: Section = (
+        "Prototypical Networks with other settings",
+        "Accuracy in %, one seed, with 95 % intervals over episodes.",
+        lambda results: settings_table("prototypical", results, name),
+    )
+    of_systems = (maml, prototypical)
+    return [FIRST, *common, *of_systems, *LAST] if name == DATA else [*common, *of_systems]
 
 
 FIRST: Section = (

@@ -1,27 +1,35 @@
-"""Runs of MAML with what its authors' code has: what they change, and their table."""
+"""Runs of systems with other settings than those of their presets: what they change, and their table."""
 
 import json
 
 import pytest
 
 from rankshot.reproduce.job import settings_of
-from rankshot.reproduce.maml_settings import UNCHANGED, maml_runs, maml_table
 from rankshot.reproduce.study_tables import page
+from rankshot.reproduce.system_settings import SYSTEMS, setting_runs, settings_table
 from rankshot.reproduce.systems import config_of
 
 
-@pytest.mark.parametrize("name", UNCHANGED)
-def test_what_differs_from_the_run_that_changes_nothing(name):
-    usual = settings_of(config_of(name, "maml", UNCHANGED[name][0], seed=0))
+@pytest.mark.parametrize(("system", "name"), [(system, name) for system, of_data in SYSTEMS.items() for name in of_data])
+def test_what_differs_from_the_run_that_changes_nothing(system, name):
+    usual = settings_of(config_of(name, system, SYSTEMS[system][name].label, seed=0))
     changed = {
         run.name.split("/")[2]: {key: value for key, value in settings_of(run.config).items() if value != usual.get(key)}
-        for run in maml_runs(name)
+        for run in setting_runs(name)
+        if run.name.startswith(f"{name}/{system}/")
     }
     norm, network, full = {"adapt_norm": False}, {"network": "conv4-strided"}, {"updates": 60_000}
     assert (
         changed
         == {
-            "omniglot": {
+            ("prototypical", "mini-imagenet"): {
+                "sum": {"scale": 1.0},
+                "float32": {"precision": "float32"},
+                "sum-float32": {"scale": 1.0, "precision": "float32"},
+                "cosine": {"schedule": "cosine"},
+                "decay": {"augment": ["flip"], "optimiser": "adamw", "weight_decay": 0.1},
+            },
+            ("maml", "omniglot"): {
                 "all-60000": {**norm, **network, "rate": 2.0, **full},
                 "all": {**norm, **network, "rate": 2.0},
                 "rate": {"rate": 2.0},
@@ -29,12 +37,12 @@ def test_what_differs_from_the_run_that_changes_nothing(name):
                 "shared-norm": norm,
                 "all-but-rate-60000": {**norm, **network, **full},
             },
-            "mini-imagenet": {
+            ("maml", "mini-imagenet"): {
                 "all-60000": {**norm, "rate": 0.05, **full},
                 "rate": {"rate": 0.05},
                 "shared-norm": norm,
             },
-        }[name]
+        }[system, name]
     )
 
 
@@ -48,14 +56,14 @@ def write(results, name, config, mean, task):
 
 def test_the_table(tmp_path):
     task = "1-shot 20-way"
-    assert maml_table(tmp_path, "omniglot") is None
-    label = UNCHANGED["omniglot"][0]
+    assert settings_table("maml", tmp_path, "omniglot") is None
+    label = SYSTEMS["maml"]["omniglot"].label
     usual = config_of("omniglot", "maml", label, seed=0)
     write(tmp_path, f"omniglot/systems/{label}/0", usual, 0.9, task)
-    assert maml_table(tmp_path, "omniglot") is None  # nothing to compare it with
-    [run] = [run for run in maml_runs("omniglot") if run.name == "omniglot/maml/all-60000/0"]
+    assert settings_table("maml", tmp_path, "omniglot") is None  # nothing to compare it with
+    [run] = [run for run in setting_runs("omniglot") if run.name == "omniglot/maml/all-60000/0"]
     write(tmp_path, run.name, run.config, 0.95, task)
-    assert maml_table(tmp_path, "omniglot").splitlines() == [
+    assert settings_table("maml", tmp_path, "omniglot").splitlines() == [
         "| Omniglot, MAML: what is changed | updates | episodes | 1-shot 20-way |",
         "| --- | ---: | ---: | ---: |",
         "| as published |  |  | 95.8 |",
