@@ -54,6 +54,7 @@ GENTLER = {
     "wider-0.3-alpha-1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.3, coarse_alpha=1.0),
     "wider-1-alpha-1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=1.0, coarse_alpha=1.0),
 }
+BOTH_SIGNS = {"both-0.1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.1, sign=0)}
 SMOOTH_AP = {f"smooth-ap-{temperature}": smooth_ap(temperature) for temperature in (0.005, 0.01, 0.02)}
 SOFTER = {"smooth-ap-0.05": smooth_ap(0.05)}
 FOR_LONGER = range(3, 9)  # more seeds, where ten validation classes leave much to chance
@@ -98,6 +99,8 @@ def plan(network: str) -> Iterator[tuple[str, str, dict[str, Any], float, int]]:
         for seed, data, (label, loss) in product(SEEDS, CONV4, GENTLER.items()):
             if data != "grocery":
                 yield data, label, {**CONV4[data], **loss}, 0.003, seed
+        for seed, data, (label, loss) in product(SEEDS, CONV4, BOTH_SIGNS.items()):
+            yield data, label, {**CONV4[data], **loss}, 0.003, seed
     elif network == "conv4-mini-imagenet":
         for seed, rate, (label, settings) in product(SEEDS, (0.0003, 0.001), FINE_TUNED.items()):
             yield "grocery", label, {"updates": 800, "init": network, **settings}, rate, seed
