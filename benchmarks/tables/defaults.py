@@ -19,7 +19,7 @@ LABELS = {
     "wider-0.03": "epsilon 0.003, smoothing 0.02, coarse weight 0.03",
     "wider-0.3-alpha-1": "epsilon 0.003, smoothing 0.02, coarse weight 0.3 with coarse alpha 1",
     "wider-1-alpha-1": "epsilon 0.003, smoothing 0.02, coarse weight 1 with coarse alpha 1",
-    "both-0.1": "the same, with the mean of both signs",
+    "both-0.1": "epsilon 0.003, smoothing 0.02, coarse weight 0.1, mean of both signs",
     "widest-0.1": "epsilon 0.005, smoothing 0.04, coarse weight 0.1",
     **{f"smooth-ap-{temperature}": f"Smooth-AP, temperature {temperature}" for temperature in (0.005, 0.01, 0.02, 0.05)},
 }

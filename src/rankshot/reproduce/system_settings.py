@@ -79,7 +79,7 @@ SYSTEMS = {
                 "sum-float32": ("both", {**SUM, **EXACT}),
                 "cosine": ("the learning rate falls along half a cosine", {"schedule": "cosine"}),
                 "decay": (
-                    "mirror images and weight decay 0.1",
+                    "flips and weight decay 0.1",
                     {"augment": ("flip",), "optimiser": "adamw", "weight_decay": 0.1},
                 ),
             },
