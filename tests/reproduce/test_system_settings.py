@@ -23,6 +23,8 @@ def test_what_differs_from_the_run_that_changes_nothing(system, name):
         changed
         == {
             ("prototypical", "mini-imagenet"): {
+                "scale-0.01": {"scale": 0.01},
+                "scale-0.1": {"scale": 0.1},
                 "sum": {"scale": 1.0},
                 "float32": {"precision": "float32"},
                 "sum-float32": {"scale": 1.0, "precision": "float32"},

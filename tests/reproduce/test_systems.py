@@ -26,6 +26,7 @@ def test_every_run_can_be_made(name):
         assert (run.config.data.split == "trainval") == (name == "omniglot")
         assert run.config.run.seed == int(run.name.rsplit("/", 1)[1])
         assert run.questions.episodes == (1_000 if run.name == "omniglot/systems/arc/0" else 10_000)
+        assert run.questions.ways == ((5,) if run.name == "mini-imagenet/systems/arc/0" else (5, 20))
     for method in {run.config.method.name for run in runs}:
         seeds = {run.config.run.seed for run in runs if run.config.method.name == method}
         assert seeds == ({0, 1, 2} if method in PUBLISHED[name] and method not in ONE_SEED else {0})

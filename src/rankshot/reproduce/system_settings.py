@@ -74,9 +74,11 @@ SYSTEMS = {
             "prototypical-5-shot",
             "5-shot 5-way",
             {
+                "scale-0.01": ("the sum times 0.01, which is 16 times their mean", {"scale": 0.01}),
+                "scale-0.1": ("the sum times 0.1", {"scale": 0.1}),
                 "sum": (SUM_IN_WORDS, SUM),
                 "float32": (EXACT_IN_WORDS, EXACT),
-                "sum-float32": ("both", {**SUM, **EXACT}),
+                "sum-float32": (f"{SUM_IN_WORDS}; {EXACT_IN_WORDS}", {**SUM, **EXACT}),
                 "cosine": ("the learning rate falls along half a cosine", {"schedule": "cosine"}),
                 "decay": (
                     "flips and weight decay 0.1",
