@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rankshot.data.augmentation import RANDOM_NUMBERS
+from rankshot.files import write_whole
 from rankshot.hardware import circumstances
 from rankshot.methods import METHODS, Context, make_method, settings_for
 from rankshot.models import conv4_as_function
@@ -101,7 +102,7 @@ def main() -> None:
         seconds = interleaved(contenders, ROUNDS)
         results[name] = {"seconds_an_update": seconds}
         print(name, seconds, flush=True)
-        (FOLDER / f"adaptation-{device}.json").write_text(json.dumps(results, indent=1) + "\n")
+        write_whole(FOLDER / f"adaptation-{device}.json", json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import tempfile
 from pathlib import Path
 
-import numpy as np
-
-from rankshot.data import ImageSet
 from rankshot.hardware import circumstances
-from rankshot.training import Callback, TrainConfig, train
+from rankshot.training import TrainConfig
 
 from .places import FOLDER
+from .rates import noise, updates_a_second
 
 SEED, CLASSES, PER_CLASS, UPDATES = 0, 32, 20, 300
 WAYS = {
@@ -34,16 +31,9 @@ def main() -> None:
     parser.add_argument("--to", type=Path, default=FOLDER / "compiled.json")
     parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
-    pixels = np.random.default_rng(SEED).integers(0, 256, (CLASSES * PER_CLASS, 3, 84, 84), dtype=np.uint8)
-    images = ImageSet(pixels, np.arange(len(pixels)) // PER_CLASS, tuple(map(str, range(CLASSES))))
-    rates: dict[str, list[float]] = {way: [] for way in WAYS}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(options.rounds):
-            for way, settings in WAYS.items():
-                config = TrainConfig.of(network="resnet12", updates=UPDATES, validate_every=0, seed=SEED, **settings)
-                status = train(config, Path(folder) / f"{way}-{number}", train_set=images, progress=Callback())
-                rates[way].append(status.update / status.seconds)
-                print(way, f"{rates[way][-1]:.1f} updates a second", flush=True)
+    config = TrainConfig.of(network="resnet12", updates=UPDATES, validate_every=0, seed=SEED)
+    ways = {way: config.changed(**settings) for way, settings in WAYS.items()}
+    rates = updates_a_second(ways, noise(CLASSES, PER_CLASS, 3, 84, SEED), options.rounds)
     medians = {way: statistics.median(values) for way, values in rates.items()}
     ratios = {way: median / medians["plain"] for way, median in medians.items()}
     results = {**circumstances(SEED), "updates": UPDATES, "updates_a_second": rates, "of_plain": ratios}

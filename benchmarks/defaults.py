@@ -54,7 +54,7 @@ GENTLER = {
     "wider-0.3-alpha-1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.3, coarse_alpha=1.0),
     "wider-1-alpha-1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=1.0, coarse_alpha=1.0),
 }
-BOTH_SIGNS = {"both-0.1": ours(epsilon=0.003, smoothing=0.02, coarse_weight=0.1, sign=0)}
+BOTH_SIGNS = {"both-0.1": {**OURS["wider-0.1"], "sign": 0}}
 SMOOTH_AP = {f"smooth-ap-{temperature}": smooth_ap(temperature) for temperature in (0.005, 0.01, 0.02)}
 SOFTER = {"smooth-ap-0.05": smooth_ap(0.05)}
 FOR_LONGER = range(3, 9)  # more seeds, where ten validation classes leave much to chance

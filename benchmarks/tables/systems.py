@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from typing import Any
 
 from rankshot.cli.train_options import CALLED
 from rankshot.methods import METHODS
@@ -97,7 +98,7 @@ def cost_of_adaptation() -> str:
     rows, circumstances = [], []
     for path in sorted(FOLDER.glob("adaptation-*.json")):
         r = json.loads(path.read_text())
-        circumstances.append(f"{r['processor']}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
+        circumstances.append(_measured_on(r))
         for name, result in r.items():
             if isinstance(result, dict):
                 seconds = [result["seconds_an_update"].get(way) for way in ADAPTATION]
@@ -108,14 +109,17 @@ def cost_of_adaptation() -> str:
     return f"{note}\n\n{table(['preset, machine', *ADAPTATION.values(), 'ratio'], rows)}"
 
 
+def _measured_on(r: dict[str, Any]) -> str:
+    threads = "" if "+cu" in r["torch"] else f", {r['threads']} threads"
+    return f"{r['processor']}{threads}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+
+
 def cost_of_loops() -> str:
     """Updates per second of the systems whose loops torch.compile makes faster."""
     rows, circumstances = [], []
     for path in sorted(FOLDER.glob("loops-*.json")):
         r = json.loads(path.read_text())
-        on_gpu = "+cu" in r["torch"]
-        where = r["processor"] + ("" if on_gpu else f", {r['threads']} threads")
-        circumstances.append(f"{where}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}")
+        circumstances.append(_measured_on(r))
         for method, result in r.items():
             if isinstance(result, dict):
                 rates = [f"{statistics.median(result['updates_a_second'][way]):.1f}" for way in ("plain", "compiled")]

@@ -340,6 +340,12 @@ def fine_tuning_of(name: str) -> Mapping[str, Any]:
     return settings
 
 
+def has_loop(make: object) -> bool:
+    """Whether a method, or its class, has a loop that torch.compile makes faster: see `Method.turn_of`."""
+    owner = make if isinstance(make, type) else type(make)
+    return issubclass(owner, Method) and owner.turn_of is not Method.turn_of
+
+
 def presets_of(name: str) -> Mapping[str, Mapping[str, Any]]:
     presets: Mapping[str, Mapping[str, Any]] = METHODS[name].about.get("presets", PRESETS if name in LOSSES else {})
     return presets

@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rankshot.methods import METHODS as REGISTERED
 from rankshot.methods import settings_for
-from rankshot.methods.method import presets_of
+from rankshot.methods.method import has_loop, presets_of
 from rankshot.training import TrainConfig
 
 from .job import Questions, Run
@@ -41,7 +42,6 @@ FEWER: dict[str, dict[str, dict[str, Any]]] = {
     # longer than others on mini-ImageNet, for it learns slowly; it compares every pair anew, and validates seldom
     "arc": {"mini-imagenet": {"updates": 60_000, "validate_every": 5_000}},
 }
-COMPILED = ("meta-lstm", "memory", "arc")  # whose updates are long loops
 # ARC compares every query with every labelled image: 30,000 pairs in an episode of 20 classes with five images each.
 ASKED_LESS: dict[tuple[str, str], dict[str, Any]] = {
     ("omniglot", "arc"): {"episodes": 1_000},
@@ -96,7 +96,7 @@ def config_of(name: str, method: str, label: str, **changes: Any) -> TrainConfig
     benchmark, preset = BENCHMARKS[name], presets(name, method)[label]
     like = benchmark.paper["map-dlm"]
     held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
-    how = {"compile": True} if method in COMPILED else {}
+    how = {"compile": True} if has_loop(REGISTERED[method].make) else {}
     settings = {**settings_for(method, preset), **held, **how, **FEWER.get(method, {}).get(preset, {}), **changes}
     return benchmark.base.changed(**settings)
 

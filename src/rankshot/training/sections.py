@@ -248,8 +248,8 @@ class RunConfig:
     cuda_graph: bool = True
     """On a GPU: record an update once and replay it. A network that looks at its numbers on the way needs this off."""
     compiled: bool = called("compile", False)
-    """Let torch.compile make faster code of the network, for other networks than conv4, and of the loops of memory,
-    meta-lstm and arc. The first update takes a minute."""
+    """Let torch.compile make faster code of the network, for other networks than conv4, and of the loop of a method that
+    has one. The first update takes a minute."""
     loggers: tuple[Literal["tensorboard", "wandb"], ...] = called("logger", ())
     """Also log to tensorboard (into the run's folder) or wandb."""
 

@@ -20,7 +20,6 @@ from rankshot.methods import LossMethod, Method
 from rankshot.methods.method import Sampler, not_in_parts
 from rankshot.models.headed import Centred, Headed, Whitened, headed_in
 from rankshot.models.mirrored import Mirrored
-from rankshot.models.network import NETWORKS
 from rankshot.processes import check_gpus
 from rankshot.vectors import NotFinite
 
@@ -36,6 +35,7 @@ from .assembly import (
     where_to_train,
 )
 from .batch import Batch
+from .compiling import check_can_be_compiled, compile_parts
 from .config import TrainConfig
 from .inputs import Inputs, Pictures, can_be_embedded_once, embedded_once
 from .near_classes import draw_near_classes
@@ -137,7 +137,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     model, method = _network_and_method(config, folder, images, objects, resumes=resumes)
     check_statistics(config, objects.network, method)
     _check_can_be_shared(config, method, device)
-    _check_can_be_compiled(config, method)
+    check_can_be_compiled(config, method)
     if not method.mixed and config.run.precision == "bfloat16":
         raise ValueError(f"{config.method.name} computes in float32 alone: set precision to 'auto' or 'float32'")
     check_precision(model)
@@ -146,7 +146,7 @@ def set_up(config: TrainConfig, folder: Path, objects: Objects, *, resume: bool)
     model, method = model.to(device).train(), method.to(device)
     freeze(model, config.network.frozen)
     if config.run.compiled:
-        _compile(config, model, method)
+        compile_parts(config, model, method)
     frozen = _head_that_learns_alone(config, model, method, len(images.train))
     if frozen is None and not resumes:
         _check_can_be_fitted(model)
@@ -217,33 +217,6 @@ def _check_can_be_shared(config: TrainConfig, method: Method, device: torch.devi
     check_gpus(device)
     if processes > 1 and not method.in_parts:
         raise ValueError(not_in_parts(config.method.name))
-
-
-def _check_can_be_compiled(config: TrainConfig, method: Method) -> None:
-    if not config.run.compiled:
-        return
-    if world_size() > 1:
-        raise ValueError("compile is for a single process: batch norm over several waits for the others within the network")
-    if type(method).turn_of is not Method.turn_of:  # there is a loop that becomes faster, whatever the network is
-        return
-    if _has_own_kernels(config):
-        gains = "has fast kernels of its own, and torch.compile gains nothing there"
-        raise ValueError(f"{config.network.architecture.name} {gains}: leave out --compile")
-    if not method.in_parts:
-        raise ValueError(f"{config.method.name} does not learn from embeddings alone, and cannot be compiled")
-
-
-def _has_own_kernels(config: TrainConfig) -> bool:
-    network = config.network.architecture
-    return not network.is_object and bool(NETWORKS[network.name].about.get("own_kernels"))
-
-
-def _compile(config: TrainConfig, model: nn.Module, method: Method) -> None:
-    """Where `_check_can_be_compiled` has found that something gains by it."""
-    if method.in_parts and not _has_own_kernels(config):  # others compute the network as a function of other weights
-        method.compiled = torch.compile(lambda images: model(images))
-    if (turn := method.turn_of(model)) is not None:
-        method.compiled_turn = torch.compile(turn, dynamic=False)
 
 
 def _network_and_method(
