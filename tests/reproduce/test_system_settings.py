@@ -18,12 +18,12 @@ def test_what_differs_from_the_run_that_changes_nothing(system, name):
         for run in setting_runs(name)
         if run.name.startswith(f"{name}/{system}/")
     }
-    norm, network, full = {"adapt_norm": False}, {"network": "conv4-strided"}, {"updates": 60_000}
+    norm, network, falls = {"adapt_norm": True}, {"network": "conv4"}, {"schedule": "cosine"}
     assert (
         changed
         == {
             ("prototypical", "mini-imagenet"): {
-                "scale-0.01": {"scale": 0.01},
+                "mean": {"scale": 0.000625},
                 "scale-0.1": {"scale": 0.1},
                 "sum": {"scale": 1.0},
                 "float32": {"precision": "float32"},
@@ -32,17 +32,15 @@ def test_what_differs_from_the_run_that_changes_nothing(system, name):
                 "decay": {"augment": ["flip"], "optimiser": "adamw", "weight_decay": 0.1},
             },
             ("maml", "omniglot"): {
-                "all-60000": {**norm, **network, "rate": 2.0, **full},
-                "all": {**norm, **network, "rate": 2.0},
-                "rate": {"rate": 2.0},
-                "strided": network,
-                "shared-norm": norm,
-                "all-but-rate-60000": {**norm, **network, **full},
+                "short": {"rate": 0.1},
+                "pooled": network,
+                "adapted-norm": norm,
+                "before": {**norm, **network, **falls, "rate": 0.1, "updates": 10_000},
             },
             ("maml", "mini-imagenet"): {
-                "all-60000": {**norm, "rate": 0.05, **full},
-                "rate": {"rate": 0.05},
-                "shared-norm": norm,
+                "short": {"rate": 0.01},
+                "adapted-norm": norm,
+                "before": {**norm, **falls, "rate": 0.01, "updates": 48_000},
             },
         }[system, name]
     )
@@ -63,13 +61,13 @@ def test_the_table(tmp_path):
     usual = config_of("omniglot", "maml", label, seed=0)
     write(tmp_path, f"omniglot/systems/{label}/0", usual, 0.9, task)
     assert settings_table("maml", tmp_path, "omniglot") is None  # nothing to compare it with
-    [run] = [run for run in setting_runs("omniglot") if run.name == "omniglot/maml/all-60000/0"]
+    [run] = [run for run in setting_runs("omniglot") if run.name == "omniglot/maml/short/0"]
     write(tmp_path, run.name, run.config, 0.95, task)
     assert settings_table("maml", tmp_path, "omniglot").splitlines() == [
         "| Omniglot, MAML: what is changed | updates | episodes | 1-shot 20-way |",
         "| --- | ---: | ---: | ---: |",
         "| as published |  |  | 95.8 |",
-        "| nothing | 10,000 | 1,000 | 90.00 ± 0.20 |",
-        "| all three | 60,000 | 1,000 | 95.00 ± 0.20 |",
+        "| nothing | 60,000 | 1,000 | 90.00 ± 0.20 |",
+        "| steps of a twentieth of the length | 60,000 | 1,000 | 95.00 ± 0.20 |",
     ]
     assert "MAML with some settings of its authors' code" in page(tmp_path)

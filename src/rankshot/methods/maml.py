@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,22 @@ from rankshot.models.network import register as register_network
 from .episodic import Episodic
 from .learner import MOST_STEPS, Learner, TaskLearner, Weights
 from .method import Context, register
+
+
+# As the authors' code has it. A task's loss is summed over its classes there, and is their mean here: for steps as long as
+# theirs, the rate is theirs times the number of classes.
+AS_PUBLISHED: dict[str, Any] = {"adapt_norm": False, "updates": 60_000}
+STRIDED: dict[str, Any] = {"network": "conv4-strided", **AS_PUBLISHED}
+OF_20: dict[str, Any] = {"batch_classes": 20, "tasks": 16, "steps": 5, "rate": 0.1 * 20, "test_steps": 5, **STRIDED}
+OF_5: dict[str, Any] = {"batch_classes": 5, "tasks": 32, "rate": 0.4 * 5, **STRIDED}
+OF_PHOTOGRAPHS: dict[str, Any] = {
+    "batch_classes": 5,
+    "filters": 32,
+    "steps": 5,
+    "rate": 0.01 * 5,
+    "test_steps": 10,
+    **AS_PUBLISHED,
+}
 
 
 @register_network("maml")
@@ -68,54 +84,12 @@ class AdaptingNetwork(TaskLearner):
     "maml",
     run_settings={"batch_classes": 5, "batch_size": 120},
     presets={
-        "omniglot": {"batch_classes": 5, "batch_size": 320, "tasks": 32, "updates": 60_000},
-        "omniglot-20-way": {
-            "batch_classes": 20,
-            "batch_size": 640,
-            "tasks": 16,
-            "steps": 5,
-            "rate": 0.1,
-            "test_steps": 5,
-            "updates": 60_000,
-        },
-        "omniglot-5-shot": {
-            "batch_classes": 5,
-            "batch_size": 1600,
-            "tasks": 32,
-            "shot": 5,
-            "updates": 60_000,
-        },
-        "omniglot-20-way-5-shot": {
-            "batch_classes": 20,
-            "batch_size": 3200,
-            "tasks": 16,
-            "shot": 5,
-            "steps": 5,
-            "rate": 0.1,
-            "test_steps": 5,
-            "updates": 60_000,
-        },
-        "mini-imagenet": {
-            "batch_classes": 5,
-            "batch_size": 320,
-            "filters": 32,
-            "tasks": 4,
-            "steps": 5,
-            "rate": 0.01,
-            "test_steps": 10,
-            "updates": 60_000,
-        },
-        "mini-imagenet-5-shot": {
-            "batch_classes": 5,
-            "batch_size": 200,
-            "filters": 32,
-            "tasks": 2,
-            "shot": 5,
-            "steps": 5,
-            "rate": 0.01,
-            "test_steps": 10,
-            "updates": 60_000,
-        },
+        "omniglot": {"batch_size": 320, **OF_5},
+        "omniglot-20-way": {"batch_size": 640, **OF_20},
+        "omniglot-5-shot": {"batch_size": 1600, "shot": 5, **OF_5},
+        "omniglot-20-way-5-shot": {"batch_size": 3200, "shot": 5, **OF_20},
+        "mini-imagenet": {"batch_size": 320, "tasks": 4, **OF_PHOTOGRAPHS},
+        "mini-imagenet-5-shot": {"batch_size": 200, "tasks": 2, "shot": 5, **OF_PHOTOGRAPHS},
     },
 )
 class MAML(Episodic):

@@ -66,6 +66,13 @@ def block(
     """
     if known is None and has_kernels(values, filters, least=1):
         return kernel_block(values, filters, scale, shift, eps, STRIDE, pool=1)
+    return plain_block(values, filters, scale, shift, eps, known)
+
+
+def plain_block(
+    values: Tensor, filters: Tensor, scale: Tensor, shift: Tensor, eps: float, known: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """The same by torch."""
     normal, statistics = by_task(convolved(values, filters, STRIDE), scale, shift, eps, known)
     return nn.functional.relu(normal), statistics
 
