@@ -16,7 +16,6 @@ from .episodic import Episodic
 from .learner import MOST_STEPS, Learner, TaskLearner, Weights
 from .method import Context, register
 
-
 # As the authors' code has it. A task's loss is summed over its classes there, and is their mean here: for steps as long as
 # theirs, the rate is theirs times the number of classes.
 AS_PUBLISHED: dict[str, Any] = {"adapt_norm": False, "updates": 60_000}
