@@ -16,19 +16,19 @@ from .episodic import Episodic
 from .learner import MOST_STEPS, Learner, TaskLearner, Weights
 from .method import Context, register
 
-# As the authors' code has it. A task's loss is summed over its classes there, and is their mean here: for steps as long as
-# theirs, the rate is theirs times the number of classes.
-AS_PUBLISHED: dict[str, Any] = {"adapt_norm": False, "updates": 60_000}
-STRIDED: dict[str, Any] = {"network": "conv4-strided", **AS_PUBLISHED}
+# The authors' code sums a task's loss over its classes, and here it is their mean: for steps as long as theirs, the rate is
+# that of the paper times the number of classes. Numbers of updates are the paper's.
+AS_IN_THEIR_CODE: dict[str, Any] = {"adapt_norm": False, "updates": 60_000}
+STRIDED: dict[str, Any] = {"network": "conv4-strided", **AS_IN_THEIR_CODE}
 OF_20: dict[str, Any] = {"batch_classes": 20, "tasks": 16, "steps": 5, "rate": 0.1 * 20, "test_steps": 5, **STRIDED}
 OF_5: dict[str, Any] = {"batch_classes": 5, "tasks": 32, "rate": 0.4 * 5, **STRIDED}
-OF_PHOTOGRAPHS: dict[str, Any] = {
+OF_MINI_IMAGENET: dict[str, Any] = {
     "batch_classes": 5,
     "filters": 32,
     "steps": 5,
     "rate": 0.01 * 5,
     "test_steps": 10,
-    **AS_PUBLISHED,
+    **AS_IN_THEIR_CODE,
 }
 
 
@@ -87,8 +87,8 @@ class AdaptingNetwork(TaskLearner):
         "omniglot-20-way": {"batch_size": 640, **OF_20},
         "omniglot-5-shot": {"batch_size": 1600, "shot": 5, **OF_5},
         "omniglot-20-way-5-shot": {"batch_size": 3200, "shot": 5, **OF_20},
-        "mini-imagenet": {"batch_size": 320, "tasks": 4, **OF_PHOTOGRAPHS},
-        "mini-imagenet-5-shot": {"batch_size": 200, "tasks": 2, "shot": 5, **OF_PHOTOGRAPHS},
+        "mini-imagenet": {"batch_size": 320, "tasks": 4, **OF_MINI_IMAGENET},
+        "mini-imagenet-5-shot": {"batch_size": 200, "tasks": 2, "shot": 5, **OF_MINI_IMAGENET},
     },
 )
 class MAML(Episodic):

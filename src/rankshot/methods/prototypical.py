@@ -15,9 +15,9 @@ from .method import Context, register
 from .with_rule import NetworkWithRule
 
 HALVED: dict[str, Any] = {"schedule": "step", "decay": 0.5, "decay_every": 2000}
-# A softmax of sums of 1,600 squared differences is all or nothing at first, and one of their means learns slowly. After so
-# many updates the learning rate is 4e-6.
-OF_PHOTOGRAPHS: dict[str, Any] = {"scale": 0.01, "updates": 16_000}
+# A softmax of the sums of 1,600 squared differences is all or nothing at first, and one of their means learns slowly. The
+# last 2,000 of so many updates have a learning rate of 8e-6.
+OF_MINI_IMAGENET: dict[str, Any] = {"scale": 0.01, "updates": 16_000}
 
 
 @register_network("prototypical")
@@ -40,8 +40,8 @@ class PrototypicalNetwork(NetworkWithRule):
     presets={
         "omniglot": {"batch_classes": 60, "batch_size": 360, **HALVED},
         "omniglot-5-shot": {"batch_classes": 60, "batch_size": 600, "shot": 5, **HALVED},
-        "mini-imagenet": {"batch_classes": 30, "batch_size": 480, **OF_PHOTOGRAPHS, **HALVED},
-        "mini-imagenet-5-shot": {"batch_classes": 20, "batch_size": 400, "shot": 5, **OF_PHOTOGRAPHS, **HALVED},
+        "mini-imagenet": {"batch_classes": 30, "batch_size": 480, **OF_MINI_IMAGENET, **HALVED},
+        "mini-imagenet-5-shot": {"batch_classes": 20, "batch_size": 400, "shot": 5, **OF_MINI_IMAGENET, **HALVED},
     },
 )
 class Prototypical(Episodic):

@@ -1,10 +1,11 @@
-"""Studies beyond the paper. The first four change one thing of the paper's recipe, the next two of a system's preset.
+"""Studies beyond the paper. The first four change one thing of the paper's recipe, or several, the next two of a system's
+preset.
 
 mini-imagenet/gap/NAME/SEED            where the paper's figures come from (gap.py)
 DATA/objectives/NAME/SEED              every metric as the objective, judged by every metric
 DATA/signs/NAME/SEED                   the positive update, the negative one, and both at once
 DATA/batches/NAME/SEED                 128 images of fewer or more classes, and of classes that are near each other
-DATA/maml/NAME/SEED                    MAML with some settings of its authors' code (system_settings.py)
+DATA/maml/NAME/SEED                    MAML without something that its authors' code has (system_settings.py)
 mini-imagenet/prototypical/NAME/SEED   Prototypical Networks with other settings (system_settings.py)
 mini-imagenet/longer/METHOD/SEED       our earlier recipe with crops, and mAP-DLM for longer
 mini-imagenet/decay/METHOD-NAME/SEED   our earlier recipe with a centred head and weight decay: what our recipe has now
@@ -23,9 +24,7 @@ from .gap import DATA, gap
 from .job import Run
 from .plan import BEFORE, BENCHMARKS, DECAY, OF_PHOTOGRAPHS, RUNNING, decayed
 from .plan import SEEDS as PLAN_SEEDS
-from .system_settings import setting_runs
-
-Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
+from .system_settings import Variants, setting_runs
 
 METRICS = {"ap": "AP", "ndcg": "NDCG", "auc": "AUC", "rr": "reciprocal rank", "precision@5": "precision@5"}
 FINE: dict[str, Any] = {"epsilon": 0.003, "alpha": 1.0}

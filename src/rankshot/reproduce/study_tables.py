@@ -17,6 +17,8 @@ from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 TASKS = COLUMNS[DATA]
 CHOSEN_BY = ("1-shot 5-way", "5-shot 5-way", "retrieval 5-way", "retrieval 16-way")  # validation tasks
 
+WITH_INTERVALS = "With 95 % intervals over seeds and episodes; in brackets, the standard deviation over seeds."
+
 
 def objectives_table(results: Path, name: str) -> str | None:
     """What is optimised, and what the same rankings are worth by every metric."""
@@ -161,14 +163,13 @@ def sections(name: str) -> list[Section]:
         ),
     ]
     maml: Section = (
-        "MAML with some settings of its authors' code",
-        "Accuracy in %, one seed, with 95 % intervals over episodes. The learning rate falls to 0 along half a cosine. "
-        "Rows with other numbers of episodes were measured on other episodes.",
+        "MAML without something that its authors' code has",
+        f"Accuracy in %. {WITH_INTERVALS}",
         lambda results: settings_table("maml", results, name),
     )
     prototypical: Section = (
         "Prototypical Networks with other settings",
-        "Accuracy in %, one seed, with 95 % intervals over episodes.",
+        f"Accuracy in %. {WITH_INTERVALS}",
         lambda results: settings_table("prototypical", results, name),
     )
     of_systems = (maml, prototypical)

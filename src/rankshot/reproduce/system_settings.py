@@ -1,6 +1,6 @@
 """Systems with other settings than those of their presets: one thing changed, or several.
 
-DATA/maml/NAME/SEED                    without what its authors' code has and its paper does not tell
+DATA/maml/NAME/SEED                    without something that its authors' code has
 mini-imagenet/prototypical/NAME/SEED   other factors of the distances; what a recipe of today would add
 
 What changes nothing is a row of the table of all systems.
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from .job import Run
-from .plan import RUNNING
+from .plan import RUNNING, SEEDS
 from .published import COLUMNS, DIGITS, NAMES, PUBLISHED, TITLES
 from .systems import FALLS, config_of, runs_of
-from .tables import NORM, asked_by, markdown, seeds_in
+from .tables import NORM, asked_by, markdown, seeds_in, seeds_told, with_interval
 
-Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what is changed, in words, and its settings
+Variants = dict[str, tuple[str, dict[str, Any]]]  # name -> what it is, in words, and its settings
 
 POOLED, ADAPTED = {"network": "conv4"}, {"adapt_norm": True}
 POOLED_IN_WORDS = "pooling in place of strides, and no mean over places"
@@ -36,11 +36,16 @@ class Changed:
 
     label   of the run that changes nothing, which is that of a preset
     task    that it is trained for
+    more_seeds   of these variants, which were rows of the table once
     """
 
     label: str
     task: str
     variants: Variants
+    more_seeds: tuple[str, ...] = ()
+
+    def seeds(self, variant: str) -> tuple[int, ...]:
+        return SEEDS if variant in self.more_seeds else SEEDS[:1]
 
 
 SYSTEMS = {
@@ -52,10 +57,6 @@ SYSTEMS = {
                 "short": (SHORT_IN_WORDS.format("a twentieth"), SHORT_OF_20),
                 "pooled": (POOLED_IN_WORDS, POOLED),
                 "adapted-norm": (ADAPTED_IN_WORDS, ADAPTED),
-                "before": (
-                    "all three",
-                    {**SHORT_OF_20, **POOLED, **ADAPTED, "updates": 10_000},
-                ),
             },
         ),
         "mini-imagenet": Changed(
@@ -64,10 +65,6 @@ SYSTEMS = {
             {
                 "short": (SHORT_IN_WORDS.format("a fifth"), SHORT_OF_5),
                 "adapted-norm": (ADAPTED_IN_WORDS, ADAPTED),
-                "before": (
-                    "both, and the learning rate falls to 0",
-                    {**SHORT_OF_5, **ADAPTED, **FALLS, "updates": 48_000},
-                ),
             },
         ),
     },
@@ -81,12 +78,13 @@ SYSTEMS = {
                 "sum": (SUM_IN_WORDS, SUM),
                 "float32": (EXACT_IN_WORDS, EXACT),
                 "sum-float32": (f"{SUM_IN_WORDS}; {EXACT_IN_WORDS}", {**SUM, **EXACT}),
-                "cosine": ("the learning rate falls along half a cosine", {"schedule": "cosine"}),
+                "cosine": ("the learning rate falls along half a cosine", FALLS),
                 "decay": (
                     "flips and weight decay 0.1",
                     {"augment": ("flip",), "optimiser": "adamw", "weight_decay": 0.1},
                 ),
             },
+            more_seeds=("mean",),
         ),
     },
 }
@@ -96,33 +94,37 @@ def setting_runs(name: str) -> list[Run]:
     """The most telling ones first."""
     return [
         Run(
-            f"{name}/{system}/{variant}/0",
-            config_of(name, system, changed[name].label, seed=0, **settings),
+            f"{name}/{system}/{variant}/{seed}",
+            config_of(name, system, changed[name].label, seed=seed, **settings),
             RUNNING,
             validation_norms=(),
         )
         for system, changed in SYSTEMS.items()
         if name in changed
         for variant, (_, settings) in changed[name].variants.items()
+        for seed in changed[name].seeds(variant)
     ]
 
 
 def settings_table(system: str, results: Path, name: str) -> str | None:
-    """The published figure, the row of the table of all systems, and what there is of the variants."""
+    """The published figure, the row of the table of all systems, and what there is of the variants.
+
+    None: there is nothing to compare, or nothing to compare it with.
+    """
     changed = SYSTEMS[system].get(name)
     if changed is None:
         return None
+    usual = runs_of(results, name, changed.label)
     variants = changed.variants.items()
-    found = [("nothing", runs_of(results, name, changed.label))]
-    found += [(words, seeds_in(results, f"{name}/{system}/{variant}", NORM)) for variant, (words, _) in variants]
-    if not any(runs for _, runs in found[1:]):
+    found = [(words, seeds_in(results, f"{name}/{system}/{variant}", NORM)) for variant, (words, _) in variants]
+    if not usual or not any(runs for _, runs in found):
         return None
     published = PUBLISHED[name][system][COLUMNS[name].index(changed.task)]
     body = [["as published", "", "", f"{published:.{DIGITS[name]}f}"]]
-    for words, runs in found:
-        for run in runs:
-            cell, episodes = run["test"][NORM][changed.task], asked_by(NORM, run["questions"])
-            figures = f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}"
-            body.append([words, f"{run['config']['updates']:,}", f"{episodes:,}", figures])
+    for words, runs in (("nothing", usual), *found):
+        if runs:
+            updates, episodes = runs[0]["config"]["updates"], asked_by(NORM, runs[0]["questions"])
+            told = f"{words} ({seeds_told(runs)})"
+            body.append([told, f"{updates:,}", f"{episodes:,}", with_interval(runs, NORM, changed.task)])
     head = f"{NAMES[name]}, {TITLES[system]}: what is changed"
     return markdown([head, "updates", "episodes", changed.task], body)

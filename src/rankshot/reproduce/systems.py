@@ -21,26 +21,26 @@ from .plan import BENCHMARKS, METHODS, RUNNING, SEEDS
 from .published import COLUMNS, DIGITS, PUBLISHED, TITLES
 from .tables import NORM, Record, asked_by, markdown, means, seeds_in, seeds_told
 
-# How the slow ones differ from their presets. Some learn for fewer updates than in their papers, for want of time. MAML's
-# learning rate falls to 0 where the last network is kept, since at a constant one it may happen to be a bad one. What learns
-# every episode anew validates seldom.
+# How the runs of slow systems differ from their presets. Some have fewer updates than in their papers, for want of time.
+# MAML's learning rate falls to 0 where the last network is kept: at a constant rate, that may happen to be a bad one. What
+# learns every episode anew validates seldom.
 FALLS: dict[str, Any] = {"schedule": "cosine"}
-FEWER: dict[str, dict[str, dict[str, Any]]] = {
+UNLIKE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "maml": {
         "omniglot": FALLS,
         "omniglot-20-way": FALLS,
         "omniglot-5-shot": {"updates": 30_000, **FALLS},
         "omniglot-20-way-5-shot": {"updates": 12_000, **FALLS},
         "mini-imagenet": {"validate_every": 5_000},
-        "mini-imagenet-5-shot": {"validate_every": 5_000},
+        "mini-imagenet-5-shot": {"updates": 20_000, "validate_every": 2_500, **FALLS},
     },
     "meta-lstm": {
         "omniglot": {"updates": 6_000},
         "omniglot-5-shot": {"updates": 10_000},
-        "mini-imagenet": {"validate_every": 2_500},  # as many updates as its authors'
+        "mini-imagenet": {"validate_every": 2_500},
     },
-    # longer than others on mini-ImageNet, for it learns slowly; it compares every pair anew
-    "arc": {"mini-imagenet": {"updates": 60_000, "validate_every": 5_000}},
+    # more updates than others on mini-ImageNet, for it learns slowly; it compares every pair anew
+    "arc": {"omniglot": {"updates": 60_000}, "mini-imagenet": {"updates": 60_000, "validate_every": 5_000}},
 }
 # ARC compares every query with every labelled image: 30,000 pairs in an episode of 20 classes with five images each.
 ASKED_LESS: dict[tuple[str, str], dict[str, Any]] = {
@@ -97,7 +97,7 @@ def config_of(name: str, method: str, label: str, **changes: Any) -> TrainConfig
     like = benchmark.paper["map-dlm"]
     held: dict[str, Any] = {key: like[key] for key in ("split", "validate_every") if key in like}
     how = {"compile": True} if has_loop(REGISTERED[method].make) else {}
-    settings = {**settings_for(method, preset), **held, **how, **FEWER.get(method, {}).get(preset, {}), **changes}
+    settings = {**settings_for(method, preset), **held, **how, **UNLIKE_PRESETS.get(method, {}).get(preset, {}), **changes}
     return benchmark.base.changed(**settings)
 
 
@@ -137,6 +137,18 @@ def updates_told(results: Path, name: str, method: str) -> str:
     return "; ".join(lengths)
 
 
+def stopped_early(results: Path, name: str, method: str) -> list[str]:
+    """The runs of a system that were stopped before the end of the plan."""
+    told = []
+    for label in labels(name, method):
+        runs = [record for record in runs_of(results, name, label) if "cut_from" in record]
+        if runs:
+            made = sorted({record["config"]["updates"] for record in runs})
+            after = f"{made[0]:,}" if len(made) == 1 else f"{made[0]:,} to {made[-1]:,}"
+            told.append(f"{label} after {after} of {runs[0]['cut_from']:,} updates")
+    return told
+
+
 def how_measured(results: Path, name: str, methods: Iterable[str], norm: str) -> str:
     """How many seeds and episodes the figures of each system have, those of most systems first."""
     alike: dict[str, list[str]] = {}
@@ -172,8 +184,10 @@ def systems_table(results: Path, name: str, norm: str) -> str | None:
                 figures = ("–" if figure is None else f"{figure:.{DIGITS[name]}f}" for figure in cells)
                 body.append([f"{TITLES[method]}, {label}", *figures])
     notes = [f"Means in %, batch norm with {norm} statistics.", how_measured(results, name, measured, norm)]
-    for method in (candidate for candidate in FEWER if candidate in measured):
+    for method in (candidate for candidate in ONE_SEED if candidate in measured):
         notes.append(f"Updates of {TITLES[method]}, of its authors' where known: {updates_told(results, name, method)}.")
+    if stopped := [text for method in measured for text in stopped_early(results, name, method)]:
+        notes.append(f"Stopped early: {'; '.join(stopped)}.")
     if far := [text for method, here in measured.items() for text in far_from_published(name, method, here)]:
         notes.append(f"More than {FAR:.0f} points from the published figure: {', '.join(far)}.")
     if missing := [label for method in TITLES for label in labels(name, method) if not runs_of(results, name, label, norm)]:
