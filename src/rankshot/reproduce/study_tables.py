@@ -10,8 +10,8 @@ from statistics import mean
 from .gap import DATA, VARIANTS
 from .job import NORMS
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
-from .studies import DECAYS, FINE_IN_WORDS, LONGER, METRICS, OBJECTIVES, STUDIED, Variants, decay_folder, study_folder
-from .system_settings import settings_table
+from .studies import DECAYS, FINE_IN_WORDS, LONGER, METRICS, OBJECTIVES, STUDIED, decay_folder, study_folder
+from .system_settings import Variants, settings_table
 from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
