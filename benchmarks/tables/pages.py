@@ -32,6 +32,7 @@ from rankshot.reproduce.tables import NORM, advantage_table, alpha_table, trials
 from ..places import RESULTS, ROOT
 from .centring import centring
 from .defaults import defaults
+from .lengths import factors, lengths
 from .own_images import data, gallery, ready, rejection, rejection_trials
 from .photographs import embedding, fine_tuned, photographs
 from .ranking import headlines, large_batches, micro_batches, objectives, tables
@@ -93,6 +94,9 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "systems_options": options_of_systems,
     "systems_omniglot": lambda: of_systems("omniglot"),
     "systems_mini_imagenet": lambda: of_systems("mini-imagenet"),
+    "systems_maml_lengths": lambda: lengths("maml"),
+    "systems_meta_lstm_lengths": lambda: lengths("meta-lstm"),
+    "systems_prototypical_factors": factors,
     "systems_cost": cost_of_systems,
     "systems_adaptation": cost_of_adaptation,
     "systems_loops": cost_of_loops,
