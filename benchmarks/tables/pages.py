@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from rankshot.reproduce.claims import ahead_of_others, differences, fewer_episodes, learning_speed, turned
+from rankshot.reproduce.claims import ahead_of_others, alphas, differences, fewer_episodes, learning_speed, turned
 from rankshot.reproduce.photographs.tables import (
     birds,
     deep_in_short,
@@ -82,6 +82,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "claim_speed_mini_imagenet": lambda: learning_speed(ROOT / "results", "mini-imagenet"),
     "claim_batches": lambda: advantage_table(ROOT / "results") or NONE_YET,
     "claim_alpha": lambda: alpha_table(ROOT / "results", NORM) or NONE_YET,
+    "claim_alphas": lambda: alphas(ROOT / "results"),
     "claim_gap": lambda: gap_table(ROOT / "results") or NONE_YET,
     **{
         f"study_{study}_{name.replace('-', '_')}": partial(of_study, table, name)

@@ -11,7 +11,7 @@ from rankshot.models.folder_files import EVALUATION
 from rankshot.models.shipped import FOLDER
 from rankshot.schema import read_json
 
-from .figures import learning_runs, learning_tasks
+from .figures import alpha_curves, learning_runs, learning_tasks
 from .plan import METHODS
 from .published import COLUMNS, NAMES, PUBLISHED, TITLES
 from .systems import row
@@ -113,6 +113,19 @@ def fewer_episodes(results: Path) -> str:
     same = [f"{100 * (then[0]['test'][NORM][task]['mean'] - now[task]['mean']):+.2f}" for task in tasks]
     body = [[f"{len(by_row)} runs of the paper's recipe, trained again", *spread]]
     return markdown([f"{NAMES[name]}: 600 minus 10,000 episodes", *tasks], [*body, ["`conv4-mini-imagenet`", *same]])
+
+
+def alphas(results: Path) -> str:
+    """What mAP-DLM and mAP-SSVM come to with each alpha, and their best: retrieval among the most validation classes."""
+    body = []
+    for name in ("omniglot", "mini-imagenet"):
+        for method in ("map-dlm", "map-ssvm"):
+            chart = alpha_curves(results, name, method)
+            task = chart.tasks[0]
+            by_alpha = [[100 * point[task]["mean"] for point in curve] for curve in chart.lines.values()]
+            cells = (f"{mean(found[-AT_REST:]):.1f} ({max(found):.1f})" if found else "–" for found in by_alpha)
+            body.append([f"{NAMES[name]}, {NAMES[method]}, {task}", *cells])
+    return markdown(["", *chart.lines], body)
 
 
 def turned(results: Path) -> str:
