@@ -1,12 +1,13 @@
 """Tables of the studies, from whatever json there is."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rankshot.reproduce import study_tables
-from rankshot.reproduce.plan import rows
+from rankshot.reproduce.plan import alphas, rows
 from rankshot.reproduce.published import COLUMNS
 from rankshot.reproduce.studies import METRICS, STUDIED, studies
 from rankshot.reproduce.study_tables import (
@@ -23,12 +24,19 @@ RESULTS = Path(__file__).parents[2] / "results"
 RUNS = {
     run.name: run
     for data in ("mini-imagenet", "omniglot")
-    for run in (*studies(data), *rows(data, "paper"), *rows(data, "best"))
+    for run in (*studies(data), *rows(data, "paper"), *rows(data, "best"), *alphas(data))
 }
 
 
+def run_of(data, name):
+    """One of the plan, or another seed of it."""
+    variant, seed = f"{data}/{name}".rsplit("/", 1)
+    run = RUNS[f"{variant}/0"]
+    return replace(run, name=f"{variant}/{seed}", config=run.config.changed(seed=int(seed)))
+
+
 def write(results, name, mean, judged=None, data="mini-imagenet"):
-    run = RUNS[f"{data}/{name}"]
+    run = run_of(data, name)
     tasks = {task: {"mean": mean, "interval": 0.001} for task in COLUMNS[data]}
     lower = {task: {"mean": mean - 0.1, "interval": 0.001} for task in COLUMNS[data]}
     content = {
@@ -55,6 +63,8 @@ def test_nothing_yet(tmp_path):
 
 
 def test_the_gap(tmp_path):
+    for seed, mean in enumerate((0.42, 0.5, 0.52)):
+        write(tmp_path, f"alpha/map-ssvm-1/{seed}", mean)
     write(tmp_path, "gap/as-it-is/0", 0.4)
     write(tmp_path, "gap/as-it-is/1", 0.5)
     write(tmp_path, "gap/all/0", 0.48)
@@ -64,11 +74,34 @@ def test_the_gap(tmp_path):
         "| mAP-SSVM, alpha 1, as published | 47.89 | 60.82 | 52.07 | 22.25 |",
         "| mAP-DLM, alpha 10, as published | 50.28 | 63.70 | 52.96 | 23.68 |",
     ]
-    assert lines[4] == "| nothing (2 seeds), running statistics | 45.00 | 45.00 | 45.00 | 45.00 |"
-    assert lines[7].endswith("(1 seed), batch statistics | 38.00 (+3.00) | 38.00 (+3.00) | 38.00 (+3.00) | 38.00 (+3.00) |")
+    unchanged = "nothing (3 seeds), running statistics: the runs of the table of alpha"
+    assert lines[4] == f"| {unchanged} | 48.00 | 48.00 | 48.00 | 48.00 |"
+    assert lines[5] == "| nothing (2 seeds), batch statistics | 35.00 | 35.00 | 35.00 | 35.00 |"
+    assert ", running statistics | 48.00 (+6.00) | 48.00 (+6.00) |" in lines[6]
+    assert lines[7].endswith("(1 seed), batch statistics | 38.00 (+8.00) | 38.00 (+8.00) | 38.00 (+8.00) | 38.00 (+8.00) |")
     assert lines[8].endswith(" running statistics | 60.00 | 60.00 | 60.00 | 60.00 |")  # mAP-DLM's own is not there yet
     assert len(lines) == 10
     assert "Objectives" not in page(tmp_path)
+
+
+def test_differences_are_those_of_the_same_seeds(tmp_path):
+    """What a seed is worth must not count as what is changed."""
+    for seed, mean in enumerate((0.4, 0.5)):
+        write(tmp_path, f"gap/dlm-as-it-is/{seed}", mean)
+    write(tmp_path, "gap/dlm-all/1", 0.51)
+    assert "batch statistics | 41.00 (+1.00) |" in gap_table(tmp_path)
+    write(tmp_path, "gap/dlm-all/0", 0.43)
+    assert "batch statistics | 37.00 (+2.00) |" in gap_table(tmp_path)
+    (tmp_path / "mini-imagenet/gap/dlm-as-it-is/0.json").unlink()
+    assert "batch statistics | 37.00 (+1.00) |" in gap_table(tmp_path)
+    (tmp_path / "mini-imagenet/gap/dlm-all/1.json").unlink()
+    assert "batch statistics | 33.00 | 33.00 |" in gap_table(tmp_path)
+
+
+def test_what_changes_nothing_has_one_recipe():
+    """Of which the table of the gap shows two sets of runs."""
+    for seed in (0, 1):
+        assert RUNS[f"mini-imagenet/gap/as-it-is/{seed}"].config == RUNS[f"mini-imagenet/alpha/map-ssvm-1/{seed}"].config
 
 
 @pytest.mark.parametrize(("data", "title"), [("mini-imagenet", "mini-ImageNet"), ("omniglot", "Omniglot")])
@@ -101,7 +134,7 @@ def test_signs_and_batches(tmp_path):
     lines = signs_table(tmp_path, "mini-imagenet").splitlines()
     assert lines[0].startswith("| mini-ImageNet, update | 1-shot 5-way |")
     assert lines[2].startswith("| positive, alpha 10, epsilon 1 (1 seed) | 40.00 |")
-    assert lines[3].startswith("| the mean of both, alpha 10, epsilon 1 (2 seeds) | 41.50 (+1.50) |")
+    assert lines[3].startswith("| the mean of both, alpha 10, epsilon 1 (2 seeds) | 41.50 (+1.00) |")
     assert len(batches_table(tmp_path, "mini-imagenet").splitlines()) == 4
     titles = [line for line in page(tmp_path).splitlines() if line.startswith("#")]
     assert titles == ["## Studies on mini-ImageNet", "### Signs of the update", "### Classes of a batch"]

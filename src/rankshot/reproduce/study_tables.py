@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
+from typing import NamedTuple
 
 from .gap import DATA, VARIANTS
 from .job import NORMS
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
 from .studies import DECAYS, FINE_IN_WORDS, LONGER, METRICS, OBJECTIVES, STUDIED, decay_folder, study_folder
-from .system_settings import Variants, settings_table
+from .system_settings import settings_table
 from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
+UNCHANGED = ("as-it-is", NORM)  # variant and norm
 CHOSEN_BY = ("1-shot 5-way", "5-shot 5-way", "retrieval 5-way", "retrieval 16-way")  # validation tasks
 
 WITH_INTERVALS = "With 95 % intervals over seeds and episodes; in brackets, the standard deviation over seeds."
@@ -57,10 +59,12 @@ def batches_table(results: Path, name: str) -> str | None:
 def beside_the_unchanged(results: Path, name: str, study: str, first: str) -> str | None:
     """Variants of the paper's recipe for mAP-DLM, by running statistics; the first of them changes nothing."""
     studied = STUDIED[name]
-    variants = studied.variants(study)
-    folders = {variant: study_folder(name, study, variant) for variant in variants}
-    rows = variant_rows(results, folders, variants, lambda variant: studied.base_of(study, variant), (NORM,), COLUMNS[name])
-    return markdown([f"{NAMES[name]}, {first}", *COLUMNS[name]], rows) if len(rows) > 1 else None
+    rows = [
+        Row(words, study_folder(name, study, variant), study_folder(name, study, studied.base_of(study, variant)))
+        for variant, (words, _) in studied.variants(study).items()
+    ]
+    body = variant_rows(results, rows, COLUMNS[name])
+    return markdown([f"{NAMES[name]}, {first}", *COLUMNS[name]], body) if len(body) > 1 else None
 
 
 def gap_table(results: Path) -> str | None:
@@ -70,32 +74,63 @@ def gap_table(results: Path) -> str | None:
         "mAP-DLM, alpha 10, as published": PUBLISHED[DATA]["map-dlm"],
     }
     above = [[label, *("–" if each is None else f"{each:.2f}" for each in row)] for label, row in published.items()]
-    folders = {name: f"{DATA}/gap/{name}" for name in VARIANTS}
-    rows = variant_rows(
-        results, folders, VARIANTS, lambda name: "dlm-as-it-is" if name.startswith("dlm-") else "as-it-is", NORMS, TASKS
-    )
-    return markdown(["what is changed", *TASKS], [*above, *rows]) if rows else None
+    told = {UNCHANGED: ": the runs of the table of alpha"}
+    rows = [
+        Row(words, gap_folder(name, norm), gap_folder(base, norm), norm, f", {norm} statistics{told.get((name, norm), '')}")
+        for name, (words, _) in VARIANTS.items()
+        for norm in NORMS
+        for base in ["dlm-as-it-is" if name.startswith("dlm-") else "as-it-is"]
+    ]
+    body = variant_rows(results, rows, TASKS)
+    return markdown(["what is changed", *TASKS], [*above, *body]) if body else None
 
 
-def variant_rows(
-    results: Path,
-    folders: Mapping[str, str],
-    variants: Variants,
-    base_of: Callable[[str], str],
-    norms: Sequence[str],
-    tasks: Sequence[str],
-) -> list[list[str]]:
-    """A row for every variant that is there and every norm: means over its seeds, and the difference to the variant that it
-    is compared with, which is that of its name by `base_of`."""
-    rows = []
-    for name, (words, _) in variants.items():
-        for norm in norms:
-            if runs := seeds_in(results, folders[name], norm):
-                base = seeds_in(results, folders[base_of(name)], norm) if name != base_of(name) else []
-                against = means(base, norm, tasks) if base else None
-                by = f", {norm} statistics" if len(norms) > 1 else ""
-                rows.append([f"{words} ({seeds_told(runs)}){by}", *_cells(means(runs, norm, tasks), against)])
-    return rows
+def gap_folder(name: str, norm: str) -> str:
+    """What changes nothing was run once more for the table of alpha, with a seed more, but asked by running statistics
+    alone."""
+    return f"{DATA}/alpha/map-ssvm-1" if (name, norm) == UNCHANGED else f"{DATA}/gap/{name}"
+
+
+class Row(NamedTuple):
+    """Of a table of variants.
+
+    words   what is changed
+    folder  of its seeds
+    base    of those that it is compared with; where it is the same, with none
+    more    to say after the number of seeds
+    """
+
+    words: str
+    folder: str
+    base: str
+    norm: str = NORM
+    more: str = ""
+
+
+def variant_rows(results: Path, rows: Iterable[Row], tasks: Sequence[str]) -> list[list[str]]:
+    """Of every row that there is: means over its seeds, and the mean difference to what it is compared with."""
+    body = []
+    for row in rows:
+        if runs := seeds_in(results, row.folder, row.norm):
+            base = seeds_in(results, row.base, row.norm) if row.base != row.folder else []
+            apart = differences_by_seed(runs, base, row.norm, tasks)
+            cells = [f"{figure:.2f}" for figure in means(runs, row.norm, tasks)]
+            if apart is not None:
+                cells = [f"{cell} ({each:+.2f})" for cell, each in zip(cells, apart, strict=True)]
+            body.append([f"{row.words} ({seeds_told(runs)}){row.more}", *cells])
+    return body
+
+
+def differences_by_seed(
+    runs: Sequence[Record], base: Sequence[Record], norm: str, tasks: Sequence[str]
+) -> list[float] | None:
+    """In points, over the seeds that both have, for a seed is worth up to a point; None: they share none."""
+    ours, theirs = ({record["config"]["seed"]: record for record in some} for some in (runs, base))
+    shared = ours.keys() & theirs.keys()
+    if not shared:
+        return None
+    of_both = (means([some[seed] for seed in shared], norm, tasks) for some in (ours, theirs))
+    return [one - other for one, other in zip(*of_both, strict=True)]
 
 
 def longer_table(results: Path) -> str | None:
@@ -130,12 +165,6 @@ def decay_table(results: Path) -> str | None:
     return markdown([NAMES[DATA], "validation", *tasks], body) if body else None
 
 
-def _cells(figures: Sequence[float], against: Sequence[float] | None) -> list[str]:
-    if against is None:
-        return [f"{figure:.2f}" for figure in figures]
-    return [f"{figure:.2f} ({figure - other:+.2f})" for figure, other in zip(figures, against, strict=True)]
-
-
 Section = tuple[str, str, Callable[[Path], str | None]]  # its title, what its table shows, and the table
 
 
@@ -151,14 +180,14 @@ def sections(name: str) -> list[Section]:
         ),
         (
             "Signs of the update",
-            f"mAP-DLM: means in % over seeds. In brackets: the difference to the positive update; rows with "
-            f"{FINE_IN_WORDS} are compared with the one that has these too.{short}",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the positive update of the same seeds; rows "
+            f"with {FINE_IN_WORDS} are compared with the one that has these too.{short}",
             lambda results: signs_table(results, name),
         ),
         (
             "Classes of a batch",
-            f"mAP-DLM: means in % over seeds. In brackets: the difference to the paper's batch; rows with "
-            f"{FINE_IN_WORDS} are compared with the one that has these too.{short}",
+            f"mAP-DLM: means in % over seeds. In brackets: the difference to the paper's batch with the same seeds; rows "
+            f"with {FINE_IN_WORDS} are compared with the one that has these too.{short}",
             lambda results: batches_table(results, name),
         ),
     ]
@@ -179,7 +208,8 @@ def sections(name: str) -> list[Section]:
 FIRST: Section = (
     "The paper's recipe with the authors' settings",
     "mAP-SSVM with alpha 1, unless the row says otherwise. Means in % over seeds, batch norm with running statistics "
-    "and with those of each episode. In brackets: the difference to the runs in which nothing is changed.",
+    "and with those of each episode. In brackets: the difference to the runs of the same seeds in which nothing is "
+    "changed.",
     gap_table,
 )
 LAST: tuple[Section, ...] = (
