@@ -17,6 +17,7 @@ from rankshot.reproduce.tables import (
     all_tables,
     alpha_table,
     main_table,
+    seeds_in,
     spread_table,
     trials_table,
 )
@@ -65,6 +66,32 @@ def test_seeds_that_were_asked_fewer_episodes_are_left_out(results):
     lines = main_table(results, "mini-imagenet", "batch").splitlines()
     assert "| mAP-DLM, here, the paper's recipe (2 seeds) | **50.50** | 50.50 | 50.50 | **50.50** |" in lines
     assert "2 or 3 seeds per row, 600 or 10,000 episodes per task" in lines[-1]
+
+
+def means_of(results, folder, norm):
+    return [record["test"]["batch"]["1-shot 5-way"]["mean"] for record in seeds_in(results, folder, norm)]
+
+
+def test_each_norm_has_episodes_of_its_own(results):
+    """A seed that was asked fewer by batch statistics is left out there alone."""
+    folder = "mini-imagenet/paper/map-dlm"
+    for seed, few in enumerate((200, 500, 500)):
+        asked(results / f"{folder}/{seed}.json", 10_000, batch_episodes=few)
+    assert means_of(results, folder, "running") == [0.5, 0.51, 0.52]
+    assert means_of(results, folder, "batch") == [0.51, 0.52]
+    asked(results / f"{folder}/0.json", 600)  # of both
+    assert means_of(results, folder, "running") == [0.51, 0.52]
+    assert means_of(results, folder, "batch") == [0.5]
+
+
+def test_only_seeds_that_were_asked_the_same_episodes_are_averaged(results):
+    folder = "mini-imagenet/paper/map-dlm"
+    for seed, of_episodes in enumerate((0, 100, 100)):
+        asked(results / f"{folder}/{seed}.json", 10_000, seed=of_episodes)
+    assert means_of(results, folder, "running") == [0.51, 0.52]
+    asked(results / f"{folder}/1.json", 600, seed=100)
+    asked(results / f"{folder}/2.json", 600, seed=100)
+    assert means_of(results, folder, "running") == [0.5]  # more episodes go before more seeds
 
 
 def test_a_row_may_be_asked_by_running_statistics_alone(results):

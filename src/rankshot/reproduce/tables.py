@@ -43,10 +43,18 @@ def records(results: Path, pattern: str) -> list[Record]:
 
 
 def seeds_in(results: Path, folder: str, norm: str) -> list[Record]:
-    """The seeds of a row that were asked by this norm. Where some were asked more episodes than others, these alone."""
-    runs = [record for record in records(results, f"{folder}/*") if has_norm(record, norm)]
-    most = max((record["questions"]["episodes"] for record in runs), default=0)
-    return [record for record in runs if record["questions"]["episodes"] == most]
+    """The seeds of a row that were asked by this norm, and asked the same; see `asked_alike`."""
+    return asked_alike([record for record in records(results, f"{folder}/*") if has_norm(record, norm)], norm)
+
+
+def asked_alike(runs: Iterable[Record], norm: str) -> list[Record]:
+    """Of seeds that were asked different episodes by this norm: those that were asked most, and of these the most seeds."""
+    alike: dict[tuple[int, int], list[Record]] = {}
+    for record in runs:
+        asked = record["questions"]
+        alike.setdefault((asked_by(norm, asked), asked.get("seed", Questions.seed)), []).append(record)
+    _, most = max(alike.items(), key=lambda group: (group[0][0], len(group[1])), default=((0, 0), []))
+    return most
 
 
 def seeds_told(runs: Sequence[Record]) -> str:
