@@ -65,16 +65,21 @@ def test_learning_speed_of_every_seed(tmp_path):
     assert cells(table, "retrieval 5-way | 1") == ["1", "50.0", "3,000", "1,000 (33 %)"]
 
 
-def test_differences_have_errors_over_seeds(tmp_path):
+def test_differences_have_students_interval_over_seeds(tmp_path):
     ours, theirs = (0.50, 0.52, 0.54), (0.40, 0.41, 0.42)
     for seed in range(3):
         write(tmp_path, f"mini-imagenet/paper/map-dlm/{seed}", ours[seed])
         write(tmp_path, f"mini-imagenet/paper/siamese/{seed}", theirs[seed])
     table = differences(tmp_path, "mini-imagenet", [("map-dlm", "siamese"), ("map-dlm", "map-ssvm")])
-    error = 200 * ((stdev(ours) ** 2 + stdev(theirs) ** 2) / 3) ** 0.5
-    assert cells(table, "mAP-DLM minus siamese, here")[0] == f"+11.00 ± {error:.2f}"
+    interval = 100 * 2.78 * ((stdev(ours) ** 2 + stdev(theirs) ** 2) / 3) ** 0.5  # of four degrees of freedom
+    assert cells(table, "mAP-DLM minus siamese, here")[0] == f"+11.00 ± {interval:.2f}" == "+11.00 ± 3.59"
     assert cells(table, "mAP-DLM minus siamese, as published") == ["+1.9", "–", "+1.7", "+1.0"]
     assert "mAP-DLM minus mAP-SSVM, here" not in table  # of which there is no run
+    (tmp_path / "mini-imagenet/paper/siamese/2.json").unlink()
+    pooled = (2 * stdev(ours) ** 2 + stdev(theirs[:2]) ** 2) / 3
+    interval = 100 * 3.18 * (pooled * (1 / 3 + 1 / 2)) ** 0.5
+    table = differences(tmp_path, "mini-imagenet", [("map-dlm", "siamese")])
+    assert cells(table, "mAP-DLM minus siamese, here")[0] == f"+11.50 ± {interval:.2f}"
 
 
 def test_ahead_of_others(tmp_path):

@@ -15,7 +15,7 @@ from .figures import alpha_curves, learning_runs, learning_tasks
 from .plan import METHODS
 from .published import COLUMNS, NAMES, PUBLISHED, TITLES
 from .systems import row
-from .tables import NORM, markdown, records, seeds_in
+from .tables import NORM, markdown, records, seeds_in, student
 
 Curve = Sequence[dict[str, Any]]
 AT_REST = 5  # the last validations of a run, of which the mean is what it came to
@@ -55,7 +55,10 @@ def reached_at(curve: Curve, task: str, level: float) -> int | None:
 
 
 def differences(results: Path, name: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """One method less another with the paper's recipe: as published, and here with two standard errors over the seeds."""
+    """One method less another with the paper's recipe: as published, and here with a 95 % interval over the seeds.
+
+    Student's, as that of a row (`with_interval`), but without the interval over episodes: both are asked the same.
+    """
     tasks = COLUMNS[name]
     body = []
     for one, other in pairs:
@@ -70,8 +73,11 @@ def differences(results: Path, name: str, pairs: Sequence[tuple[str, str]]) -> s
 
 
 def _difference(ones: Sequence[float], others: Sequence[float]) -> str:
-    error = (variance(ones) / len(ones) + variance(others) / len(others)) ** 0.5
-    return f"{100 * (mean(ones) - mean(others)):+.2f} ± {200 * error:.2f}"
+    """The deviation over seeds is taken to be the same of both."""
+    degrees = len(ones) + len(others) - 2
+    pooled = ((len(ones) - 1) * variance(ones) + (len(others) - 1) * variance(others)) / degrees
+    interval = student(degrees) * (pooled * (1 / len(ones) + 1 / len(others))) ** 0.5
+    return f"{100 * (mean(ones) - mean(others)):+.2f} ± {100 * interval:.2f}"
 
 
 def ahead_of_others(results: Path, name: str) -> str:

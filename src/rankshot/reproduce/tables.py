@@ -20,7 +20,7 @@ from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
 Record = dict[str, Any]
 NORM = "running"  # by which the tables of the documentation are made: an answer depends on no other query
 WHOSE = {"paper": "the paper's recipe", "best": "our recipe"}
-STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}  # seeds -> standard errors of a 95 % interval of their mean
+STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31}  # degrees of freedom -> see `student`
 UNMIRRORED = "unmirrored"  # what a network of mirror images gives without them
 
 
@@ -166,8 +166,17 @@ def with_interval(runs: Sequence[Record], norm: str, task: str) -> str:
     if len(runs) == 1:
         return f"{seed_means[0]:.2f} ± {of_episodes:.2f} (–)"
     deviation = stdev(seed_means)
-    of_seeds = STUDENT[min(len(runs), max(STUDENT))] * deviation / len(runs) ** 0.5
+    of_seeds = student(len(runs) - 1) * deviation / len(runs) ** 0.5
     return f"{mean(seed_means):.2f} ± {math.hypot(of_episodes, of_seeds):.2f} ({deviation:.2f})"
+
+
+def student(degrees: int) -> float:
+    """Standard errors of a 95 % interval whose standard error has so many degrees of freedom.
+
+    >>> student(2), student(4), student(1000)  # too wide rather than too narrow
+    (4.3, 2.78, 2.31)
+    """
+    return STUDENT[min(degrees, max(STUDENT))]
 
 
 def alpha_table(results: Path, norm: str) -> str | None:
