@@ -40,7 +40,7 @@ from .records import write_record
 from .retrieval_metrics import by_each_metric
 
 NORMS = ("running", "batch")
-GONE = ("noise", "dimensions")  # settings of early trials
+GONE = ("noise",)  # settings of early trials
 PLACE = ("root", "device", "compile")  # settings that say where and how a run happens, and not what it is
 
 
