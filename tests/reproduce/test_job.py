@@ -120,9 +120,45 @@ def test_a_record_of_other_settings_is_not_taken(done):
         result_of(other, folder / "results")
     with pytest.raises(ValueError, match=r"other settings \(questions\)"):
         result_of(replace(run, questions=Questions(episodes=7)), folder / "results")
-    more = replace(ASKED, episodes=20)  # it is to be asked again
-    assert result_of(replace(run, questions=more), folder / "results") is None
     assert result_of(replace(run, name="small/paper/map-dlm/1"), folder / "results") is None
+
+
+def test_what_was_asked_fewer_episodes_is_to_be_asked_again(done):
+    run, folder, _ = done
+    for more in ({}, {"batch_episodes": 5}, {"seed": 1}):
+        asked = replace(ASKED, episodes=20, **more)
+        assert result_of(replace(run, questions=asked), folder / "results") is None
+    for other in ({"ways": (4,)}, {"shots": (1,)}, {"retrieval_metrics": ("ap",)}, {"batch_episodes": 5, "ways": (4,)}):
+        asked = replace(ASKED, episodes=20, **other)
+        with pytest.raises(ValueError, match=r"other settings \(questions\)"):
+            result_of(replace(run, questions=asked), folder / "results")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "cut_from", "updates", "is_done"),
+    [
+        ("constant", 40, 12, True),
+        ("step", 40, 12, True),
+        ("constant", None, 12, False),
+        ("constant", 50, 12, False),  # it was to have another length
+        ("constant", 40, 60, False),  # and this one is longer
+        ("cosine", 40, 12, False),
+    ],
+)
+def test_a_run_that_was_stopped_early_is_done_if_it_says_so(done, tmp_path, schedule, cut_from, updates, is_done):
+    run, _, record = done
+    planned = replace(run, config=run.config.changed(schedule=schedule, updates=40))
+    content = {**record, "config": planned.config.changed(updates=updates).to_json()}
+    path = tmp_path / f"{run.name}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(content if cut_from is None else {**content, "cut_from": cut_from}))
+    if is_done:
+        assert result_of(planned, tmp_path)["config"]["run"]["updates"] == updates
+        more = replace(planned, questions=replace(ASKED, episodes=20))
+        assert result_of(more, tmp_path) is None
+        planned = replace(planned, config=planned.config.changed(alpha=3.0))
+    with pytest.raises(ValueError, match=rf"other settings \({'alpha' if is_done else 'updates'}\)"):
+        result_of(planned, tmp_path)
 
 
 def test_an_option_that_was_not_there_yet_counts_as_its_default(done, tmp_path):

@@ -41,6 +41,9 @@ from .retrieval_metrics import by_each_metric
 
 NORMS = ("running", "batch")
 GONE = ("noise",)  # settings of early trials
+# Settings of questions that a record which is to be asked again may differ in. The seed is one of them, since records that
+# were asked fewer episodes are earlier ones, whose episodes were drawn from another seed.
+WHICH_EPISODES = ("episodes", "batch_episodes", "seed")
 PLACE = ("root", "device", "compile")  # settings that say where and how a run happens, and not what it is
 
 
@@ -198,7 +201,8 @@ def path_of(run: Run, results: Path) -> Path:
 def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     """What is recorded of a run, if it is. A record of other settings is an error: nothing is overwritten.
 
-    One that was asked fewer episodes is not done yet: it is to be asked again, and is replaced then.
+    One that was asked fewer episodes is not done yet: it is to be asked again, and is replaced then. One that was stopped
+    early is done, if it says so and what it learned is what a run of full length has learned by then; see `_is_cut`.
     """
     path = path_of(run, results)
     if not path.exists():
@@ -208,6 +212,8 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     recorded = {**settings_in(record, path), "questions": record.get("questions")}
     expected = {**settings_of(run.config), "questions": asked}
     changed = [name for name in {**expected, **recorded} if recorded.get(name) != expected.get(name)]
+    if "updates" in changed and _is_cut(record, recorded, expected):
+        changed.remove("updates")
     if changed == ["questions"] and asked is not None and _asked_fewer(record, asked):
         return None
     if changed:
@@ -219,8 +225,21 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
 
 
 def _asked_fewer(record: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """And otherwise the same."""
     before = record["questions"]
-    return isinstance(before, dict) and isinstance(before.get("episodes"), int) and before["episodes"] < asked["episodes"]
+    if not isinstance(before, dict) or not isinstance(before.get("episodes"), int):
+        return False
+    same = all(before.get(name) == asked.get(name) for name in {**before, **asked} if name not in WHICH_EPISODES)
+    return same and before["episodes"] < asked["episodes"]
+
+
+def _is_cut(record: dict[str, Any], recorded: dict[str, Any], expected: dict[str, Any]) -> bool:
+    """Whether it was stopped early: `cut_from` is the number of updates that it was to have.
+
+    Where the learning rate falls along a cosine, a shorter run is another one from its first update.
+    """
+    is_shorter = bool(recorded["updates"] < expected["updates"])
+    return is_shorter and record.get("cut_from") == expected["updates"] and expected["schedule"] != "cosine"
 
 
 def run_in(path: Path) -> Run:
