@@ -83,6 +83,17 @@ def test_batch_statistics_may_have_fewer_episodes(done, tmp_path):
     assert nothing["test"] == {"running": record["test"]["running"]}
 
 
+def test_batch_statistics_may_have_fewer_episodes_of_what_answers_by_itself(done):
+    """So a figure has the number of episodes that the record tells."""
+    run, folder, _ = done
+    model = fewshot.EmbeddingAnswerer(from_pretrained(folder / "run"))
+    found = job.on_test(model, replace(run, questions=replace(ASKED, batch_episodes=5)))
+    images = data.load("glyphs", "test")
+    for norm, episodes in (("running", 10), ("batch", 5)):
+        tasks = fewshot.tasks_for(images, (3,), (1, 2))[:2]
+        assert found[norm] == fewshot.summary(fewshot.evaluate(model, images, tasks, episodes, seed=0))
+
+
 def test_retrieval_may_be_judged_by_several_metrics(done, tmp_path):
     run, folder, record = done
     assert "retrieval_metrics" not in record

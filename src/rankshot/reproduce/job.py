@@ -189,8 +189,10 @@ def _by_norm(
     pixels = pixels_for(model, images)
     tasks = [task for task in tasks if can_answer(model, task)]
     norms = [norm for norm in norms if asked.by(norm)]
-    if isinstance(model, Answerer):  # it normalises in its own way
-        return dict.fromkeys(norms, summary(evaluate(model, images, tasks, asked.episodes, asked.seed, pixels=pixels)))
+    if isinstance(model, Answerer):  # it normalises in its own way: the norms differ in their episodes alone
+        numbers = {asked.by(norm) for norm in norms}
+        found = {number: summary(evaluate(model, images, tasks, number, asked.seed, pixels=pixels)) for number in numbers}
+        return {norm: found[asked.by(norm)] for norm in norms}
     return {norm: summary(evaluate(model, images, tasks, asked.by(norm), asked.seed, norm, pixels)) for norm in norms}
 
 
