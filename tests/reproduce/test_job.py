@@ -100,6 +100,8 @@ def test_retrieval_may_be_judged_by_several_metrics(done, tmp_path):
     asked = replace(ASKED, retrieval_metrics=("ap", "precision@2"))
     again = perform(replace(run, questions=asked), folder / "run", tmp_path)
     assert list(again["retrieval_metrics"]) == ["ap", "precision@2"]
+    assert again["retrieval_metrics_episodes"] == 1000  # and not as many as its other figures
+    assert "retrieval_metrics_episodes" not in record
     images = data.load("glyphs", "test")
     (mean_ap,) = fewshot.evaluate(from_pretrained(folder / "run"), images, fewshot.tasks_for(images, (3,), (1,))[-1:], 1000)
     assert again["retrieval_metrics"]["ap"]["mean"] == pytest.approx(mean_ap.mean, rel=1e-5)

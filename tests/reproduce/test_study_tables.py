@@ -123,6 +123,11 @@ def test_objectives_are_means_over_seeds(tmp_path):
     write(tmp_path, "objectives/ap/0", 0.4, judged=0.2, data="omniglot")
     write(tmp_path, "objectives/ap/1", 0.4, judged=0.3, data="omniglot")
     assert "| AP, alpha 10, epsilon 1 (2 seeds) | 25.00 |" in objectives_table(tmp_path, "omniglot")
+    assert "means in % over seeds and 1,000 episodes." in page(tmp_path)
+    path = tmp_path / "omniglot/objectives/ap/1.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "questions": {**content["questions"], "episodes": 600}}))
+    assert "| AP, alpha 10, epsilon 1 (1 seed) | 20.00 |" in objectives_table(tmp_path, "omniglot")
 
 
 def test_signs_and_batches(tmp_path):

@@ -37,7 +37,7 @@ from rankshot.version import __version__
 
 from . import padded_lists  # noqa: F401  # registers map-padded, which some runs and their records name
 from .records import write_record
-from .retrieval_metrics import by_each_metric
+from .retrieval_metrics import EPISODES, by_each_metric
 
 NORMS = ("running", "batch")
 GONE = ("noise",)  # settings of early trials
@@ -174,13 +174,17 @@ def by_class_mean(model: nn.Module, run: Run) -> dict[str, Any] | None:
 
 
 def by_metrics(model: nn.Module, run: Run) -> dict[str, Any]:
-    """metric -> mean and interval of retrieval among the most classes, for a run that asks for it."""
+    """metric -> mean and interval of retrieval among the most classes, and on how many episodes; if a run asks for it.
+
+    These are fewer than `questions` tell, and the same of every run; records before this was told have as many.
+    """
     if run.questions is None or run.questions.retrieval_metrics is None:
         return {}
     images, asked = load(run.config, "test"), run.questions
     task = tasks_for(images, [max(asked.ways)], asked.shots)[-1]
     assert isinstance(task, Retrieval)
-    return {"retrieval_metrics": by_each_metric(model, images, task, run.questions.retrieval_metrics, asked.seed)}
+    found = by_each_metric(model, images, task, run.questions.retrieval_metrics, asked.seed)
+    return {"retrieval_metrics": found, "retrieval_metrics_episodes": EPISODES}
 
 
 def _by_norm(

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from .gap import DATA, VARIANTS
 from .job import NORMS
 from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
+from .retrieval_metrics import EPISODES
 from .studies import DECAYS, FINE_IN_WORDS, LONGER, METRICS, OBJECTIVES, STUDIED, decay_folder, study_folder
 from .system_settings import settings_table
-from .tables import NORM, Record, markdown, means, records, seeds_in, seeds_told
+from .tables import NORM, Record, markdown, means, seeds_in, seeds_told
 
 TASKS = COLUMNS[DATA]
 UNCHANGED = ("as-it-is", NORM)  # variant and norm
@@ -29,10 +30,10 @@ def objectives_table(results: Path, name: str) -> str | None:
 
 
 def objectives_measured(results: Path, name: str) -> dict[str, list[float]]:
-    """Objective, in words -> by every metric its mean over seeds in percent, of what there is."""
+    """Objective, in words -> by every metric its mean over seeds in percent, of the seeds that a row of means has."""
     found = {}
     for variant, (words, _) in OBJECTIVES.items():
-        if runs := records(results, f"{study_folder(name, 'objectives', variant)}/*"):
+        if runs := seeds_in(results, study_folder(name, "objectives", variant), NORM):
             figures = [100 * mean(_judged(record, metric) for record in runs) for metric in METRICS]
             found[f"{words} ({seeds_told(runs)})"] = figures
     return found
@@ -175,7 +176,7 @@ def sections(name: str) -> list[Section]:
         (
             "Objectives and metrics",
             "mAP-DLM trained for each metric; the rankings of 20-way retrieval on test classes, judged by every metric: "
-            f"means in % over seeds.{short}",
+            f"means in % over seeds and {EPISODES:,} episodes.{short}",
             lambda results: objectives_table(results, name),
         ),
         (
