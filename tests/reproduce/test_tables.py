@@ -142,7 +142,25 @@ def test_a_row_once_more(results):
     (results / "mini-imagenet" / "paper" / "map-dlm" / "2.json").unlink()
     lines = again_table(results, "mini-imagenet").splitlines()
     assert "| mAP-DLM, batch statistics, 1-shot 5-way | 51.00 | 50.50 | -0.50 | 2.00 |" in lines
+    assert lines[0].endswith("| two deviations over seeds and both intervals over episodes |")
     assert len(lines) == 2 + 2 * 2 * 4  # two methods, two norms, four tasks
+
+
+def test_other_episodes_may_make_a_difference_too(results):
+    folders = [results / "mini-imagenet" / name / "map-dlm" for name in ("earlier", "paper")]
+    shutil.copytree(folders[1], folders[0])
+    for folder, interval in zip(folders, (0.03, 0.04), strict=True):
+        for path in folder.glob("*.json"):
+            tasks = COLUMNS["mini-imagenet"]
+            path.write_text(json.dumps(record(0.5 + 0.06 * int(path.stem), tasks, interval=interval)))
+    row = "| mAP-DLM, batch statistics, 1-shot 5-way | 56.00 | 56.00 | +0.00 | 13.00 |"  # 12, 3 and 4
+    assert row in again_table(results, "mini-imagenet")
+    assert "## A row run again: mini-ImageNet" in all_tables(results)
+    for seed in (1, 2):
+        (folders[0] / f"{seed}.json").unlink()
+    assert "| mAP-DLM, batch statistics, 1-shot 5-way | 50.00 | 56.00 | +6.00 | – |" in again_table(
+        results, "mini-imagenet"
+    )
 
 
 def test_nothing_measured_yet(tmp_path):

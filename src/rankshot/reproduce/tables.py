@@ -226,10 +226,19 @@ def again_table(results: Path, name: str) -> str | None:
         for norm in NORMS if then and now else ():
             first, second = (means(runs, norm, COLUMNS[name]) for runs in (then, now))
             for task, one, other in zip(COLUMNS[name], first, second, strict=True):
-                spread = stdev(100 * record["test"][norm][task]["mean"] for record in then) if len(then) > 1 else math.nan
-                figures = (f"{one:.2f}", f"{other:.2f}", f"{other - one:+.2f}", f"{2 * spread:.2f}")
+                figures = (f"{one:.2f}", f"{other:.2f}", f"{other - one:+.2f}", _by_chance(then, now, norm, task))
                 body.append([f"{NAMES[method]}, {norm} statistics, {task}", *figures])
-    return markdown([NAMES[name], "then", "now", "difference", "two deviations over seeds"], body) if body else None
+    head = [NAMES[name], "then", "now", "difference", "two deviations over seeds and both intervals over episodes"]
+    return markdown(head, body) if body else None
+
+
+def _by_chance(then: Sequence[Record], now: Sequence[Record], norm: str, task: str) -> str:
+    """How far two rows of one recipe may be apart, in points: by their seeds, and since their episodes differ."""
+    if len(then) == 1:
+        return "–"
+    spread = stdev(record["test"][norm][task]["mean"] for record in then)
+    of_episodes = (mean(record["test"][norm][task]["interval"] for record in runs) for runs in (then, now))
+    return f"{100 * math.hypot(2 * spread, *of_episodes):.2f}"
 
 
 def trials_table(results: Path, name: str) -> str:
@@ -294,8 +303,9 @@ def all_tables(results: Path) -> str:
     for name in BENCHMARKS:
         if table := again_table(results, name):
             parts += [
-                "## A row run again",
-                "The paper's recipe with the same settings and seeds, run with later code and measured on other episodes.",
+                f"## A row run again: {NAMES[name]}",
+                "The paper's recipe with the same settings and seeds, run with later code and measured on other episodes. "
+                "The last column is the root of the sum of the squares of these three, in points.",
                 table,
             ]
     return "\n\n".join(parts) + "\n"
