@@ -32,7 +32,11 @@ def test_a_line_a_variant_and_a_point_a_seed(tmp_path):
     assert [(line.words, len(line.runs), len(line.base)) for line in measured] == [
         ("16 classes", 2, 2),
         ("64 classes", 1, 2),
+        ("16 classes, all of them near the first; alpha 1, epsilon 0.003", 1, 0),
     ]
+    alone = draw(measured, COLUMNS["omniglot"], tmp_path / "alone.png")
+    left_out = draw(measured[:2], COLUMNS["omniglot"], tmp_path / "left-out.png")
+    assert alone.read_bytes() != left_out.read_bytes()
     write(tmp_path, "objectives/ap-fine/0", 0.4, judged=0.2, data="omniglot")
     *_, usual, near = lines_measured(tmp_path, "omniglot", "batches")
     assert usual.runs == usual.base == near.base

@@ -19,7 +19,7 @@ FAR = 10  # times the median distance from what a point is compared with: drawn 
 
 
 class Line(NamedTuple):
-    """A variant in words, its seeds, and the seeds of what it is compared with: of itself, perhaps."""
+    """A variant in words, its seeds, and the seeds of what it is compared with: of itself, perhaps, or none yet."""
 
     words: str
     runs: list[Record]
@@ -47,7 +47,7 @@ def lines_measured(results: Path, name: str, study: str) -> list[Line]:
         Line(words, seeds(variant), seeds(studied.base_of(study, variant)))
         for variant, (words, _) in studied.variants(study).items()
     ]
-    return [line for line in lines if line.runs and line.base]
+    return [line for line in lines if line.runs]
 
 
 def draw(lines: Sequence[Line], tasks: Sequence[str], path: Path) -> Path:
@@ -59,13 +59,18 @@ def draw(lines: Sequence[Line], tasks: Sequence[str], path: Path) -> Path:
     FigureCanvasAgg(figure)
     for at, task in enumerate(tasks):
         panel: Any = figure.add_subplot(1, len(tasks), at + 1)
-        bases = [means(line.base, NORM, [task])[0] for line in lines]
+        centres = [means(line.base or line.runs, NORM, [task])[0] for line in lines]
         far = reach(
-            [means([run], NORM, [task])[0] - base for line, base in zip(lines, bases, strict=True) for run in line.runs]
+            [
+                means([run], NORM, [task])[0] - centre
+                for line, centre in zip(lines, centres, strict=True)
+                for run in line.runs
+            ]
         )
-        for row, (line, base) in enumerate(zip(lines, bases, strict=True)):
-            draw_line(panel, row, line, task, base, far)
-        panel.set_yticks(range(len(lines)), [line.words for line in lines] if at == 0 else [], fontsize=8)
+        for row, (line, centre) in enumerate(zip(lines, centres, strict=True)):
+            draw_line(panel, row, line, task, centre, far)
+        words = [line.words if line.base else f"{line.words}\n(compared with nothing yet)" for line in lines]
+        panel.set_yticks(range(len(lines)), words if at == 0 else [], fontsize=8)
         panel.set_ylim(len(lines) - 0.5, -0.5)
         panel.set_title(task, fontsize=8)
         panel.tick_params(labelsize=7)
@@ -80,22 +85,26 @@ def draw(lines: Sequence[Line], tasks: Sequence[str], path: Path) -> Path:
     return save(figure, path)
 
 
-def draw_line(panel: Any, row: int, line: Line, task: str, base: float, far: float) -> None:
-    """A point a seed; those that are further from the base than `far` are one triangle at the edge, with their mean."""
+def draw_line(panel: Any, row: int, line: Line, task: str, centre: float, far: float) -> None:
+    """A point a seed; those that are further from the centre than `far` are one triangle at the edge, with their mean.
+
+    centre   the mean of what the line is compared with; where that is not there yet, of its own seeds
+    """
     colour = USUAL if line.runs == line.base else OTHER
     further = []
     for run in line.runs:
         value, interval = (100 * run["test"][NORM][task][part] for part in ("mean", "interval"))
-        if abs(value - base) > far:
+        if abs(value - centre) > far:
             further.append(value)
         else:
             panel.errorbar([value], [row], xerr=[interval], fmt="o", markersize=3.5, color=colour, linewidth=1)
     if further:
-        is_less = mean(further) < base
-        edge, side, words = (base - far, "left", "  {:.0f}") if is_less else (base + far, "right", "{:.0f}  ")
+        is_less = mean(further) < centre
+        edge, side, words = (centre - far, "left", "  {:.0f}") if is_less else (centre + far, "right", "{:.0f}  ")
         panel.plot([edge], [row], marker="<" if is_less else ">", markersize=4, color=colour)
         panel.text(edge, row, words.format(mean(further)), fontsize=6, va="center", ha=side)
-    panel.plot([base, base], [row - 0.5, row + 0.5], color=USUAL, linewidth=0.8, linestyle=":")
+    if line.base:
+        panel.plot([centre, centre], [row - 0.5, row + 0.5], color=USUAL, linewidth=0.8, linestyle=":")
 
 
 def reach(distances: Sequence[float]) -> float:
