@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rankshot.reproduce import study_tables
-from rankshot.reproduce.figures import FIGURES, alpha_curves, batch_sizes, draw_all
+from rankshot.reproduce.figures import FIGURES, Chart, alpha_curves, batch_curves, batch_sizes, draw, draw_all
 from rankshot.reproduce.photographs import tables as of_photographs
 from rankshot.reproduce.plan import BENCHMARKS, plan
 from rankshot.reproduce.published import COLUMNS
@@ -217,13 +217,54 @@ def test_batch_sizes_are_compared_at_the_updates_that_all_runs_have(results):
     for run in ("batch/map-ssvm-16", "batch/map-ssvm-32", "batch/smooth-ap-64"):
         (results / f"mini-imagenet/{run}.json").unlink()
     chart = batch_sizes(results)
-    assert chart.note == "mean of validations at 500 to 1,000 updates"
+    assert chart.note == (
+        "mean of validations at 500 to 1,000 updates\nnot measured yet: mAP-SSVM (16, 32), Smooth-AP (64)"
+    )
     sizes = {name: [point["batch size"] for point in points] for name, points in chart.lines.items()}
     all_of_them = [16, 32, 64, 128]
     assert sizes == {"mAP-DLM": all_of_them, "mAP-SSVM": [64, 128], "siamese": all_of_them, "Smooth-AP": [16, 32, 128]}
     values = [point["retrieval 16-way"]["mean"] for point in chart.lines["siamese"]]
     assert values == pytest.approx([0.4, 0.3, 0.4, 0.4])
     assert (results / "figures" / "batch-sizes.png") in draw_all(results, results / "figures")
+
+
+def test_a_method_of_one_size_is_no_line(results):
+    """Nor does its length tell where the others are compared."""
+    for size in (16, 32, 64):
+        (results / f"mini-imagenet/batch/smooth-ap-{size}.json").unlink()
+    path = results / "mini-imagenet/paper/smooth-ap/0.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "curve": content["curve"][:1]}))
+    chart = batch_sizes(results)
+    assert list(chart.lines) == ["mAP-DLM", "mAP-SSVM", "siamese"]
+    assert chart.note == "mean of validations at 500 to 1,000 updates\nnot measured yet: Smooth-AP (16, 32, 64)"
+    for path in (results / "mini-imagenet/batch").glob("*.json"):
+        path.unlink()
+    assert batch_sizes(results).lines == {}
+
+
+def test_lines_that_lack_a_task(tmp_path, monkeypatch):
+    """One that is in the first panel alone is in the legend, and a panel may be empty."""
+    from matplotlib.axes import Axes
+
+    named = []
+    monkeypatch.setattr(Axes, "legend", lambda panel, handles, labels, **_: named.extend(labels))
+
+    def line(*tasks):
+        return [{"update": update, **{task: {"mean": 0.5} for task in tasks}} for update in (500, 1000)]
+
+    chart = Chart(
+        {"a": line("1-shot 5-way"), "b": line("1-shot 5-way", "retrieval 5-way")}, ["1-shot 5-way", "retrieval 5-way"]
+    )
+    assert draw(chart, tmp_path / "a.png").is_file()
+    assert named == ["a", "b"]
+    assert draw(chart._replace(tasks=["1-shot 5-way", "5-shot 5-way"]), tmp_path / "b.png").is_file()
+
+
+def test_sizes_that_are_not_measured_are_named(results):
+    assert batch_curves(results, "siamese").note == ""
+    (results / "mini-imagenet/batch/siamese-32.json").unlink()
+    assert batch_curves(results, "siamese").note == "not measured yet: siamese, |B| = 32"
 
 
 def test_alphas_are_drawn_as_soon_as_there_are_two(results):
@@ -234,6 +275,7 @@ def test_alphas_are_drawn_as_soon_as_there_are_two(results):
     lines = alpha_curves(results, "mini-imagenet", "map-ssvm").lines
     assert list(lines) == ["alpha 1", "alpha 3", "alpha 10", "alpha 30"]
     assert [bool(points) for points in lines.values()] == [False, False, True, True]
+    assert alpha_curves(results, "mini-imagenet", "map-ssvm").note == "not measured yet: alpha 1, alpha 3"
     assert path in draw_all(results, path.parent)
     (results / "mini-imagenet/alpha/map-ssvm-30/0.json").unlink()
     assert path not in draw_all(results, path.parent)

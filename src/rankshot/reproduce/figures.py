@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
+from textwrap import fill
 from typing import Any, NamedTuple
 
 from .heat_map import draw_objectives
@@ -18,6 +19,7 @@ Lines = Mapping[str, Sequence[Record]]  # a line's name -> its points; none wher
 COLOURS = {"map-dlm": "#c8452c", "map-ssvm": "#e09b2d", "siamese": "#35618f", "smooth-ap": "#6b8f47"}
 SHADES = ("#f2c14e", "#e0812d", "#c8452c", "#7d1d3f")  # of values that have an order
 LAST = 5  # validations, of which a mean is taken: one alone goes up and down by chance
+LETTERS = 50  # of a note, in the width of a panel
 SIZE = "batch size"
 AXES = {"update": (1000, "thousand updates"), SIZE: (1, "images in a batch, of 8 classes")}  # its unit, its name
 
@@ -58,45 +60,59 @@ def learning_runs(results: Path, name: str, method: str) -> dict[int, Record]:
 
 def alpha_curves(results: Path, name: str, method: str) -> Chart:
     """One of the mAP methods with several values of alpha."""
-    lines = {}
+    lines: dict[str, Sequence[Record]] = {}
     for alpha in ALPHAS:
         patterns = [f"{name}/alpha/{method}-{alpha:g}/0"]
         if alpha == 10:
             patterns = [f"{name}/curves/{method}", f"{name}/paper/{method}/0"]
         curves = [record["curve"] for pattern in patterns for record in records(results, pattern) if record["curve"]]
         lines[f"alpha {alpha:g}"] = curves[0] if curves else []
-    if name == "mini-imagenet":
-        return Chart(lines, ["retrieval 16-way", "1-shot 5-way", "5-shot 5-way"])
-    return Chart(lines, ["retrieval 20-way", "1-shot 5-way", "1-shot 20-way"])
+    tasks = ("1-shot 5-way", "5-shot 5-way") if name == "mini-imagenet" else ("1-shot 5-way", "1-shot 20-way")
+    retrieval = "retrieval 16-way" if name == "mini-imagenet" else "retrieval 20-way"
+    return Chart(lines, [retrieval, *tasks], note=not_yet(lines))
 
 
 def batch_curves(results: Path, method: str) -> Chart:
     """Learning efficiency on mini-ImageNet: batches of several sizes, always of eight classes."""
     lines = {f"{NAMES[method]}, |B| = {size}": curve for size, curve in _curves_of_sizes(results, method).items()}
-    return Chart(lines, ["1-shot 5-way", "retrieval 16-way"])
+    return Chart(lines, ["1-shot 5-way", "retrieval 16-way"], note=not_yet(lines))
+
+
+def not_yet(lines: Lines) -> str:
+    """Names those without points.
+
+    >>> not_yet({"alpha 1": [], "alpha 3": [{"update": 500}], "alpha 10": []})
+    'not measured yet: alpha 1, alpha 10'
+    """
+    absent = ", ".join(name for name, points in lines.items() if not points)
+    return f"not measured yet: {absent}" if absent else ""
 
 
 def batch_sizes(results: Path) -> Chart:
     """All methods against the size of the batch: where they are when the shortest run ends.
 
-    A point is the mean of the last validations, `LAST` of them, up to the last update that all runs have.
+    A point is the mean of the last validations, `LAST` of them, up to the last update that all runs have. A method of one
+    size is left out: a single point shows nothing that the others could be compared with.
     """
     tasks = ["1-shot 5-way", "retrieval 16-way"]
-    curves = {method: _curves_of_sizes(results, method) for method in METHODS}
-    ends = [curve[-1]["update"] for by_size in curves.values() for curve in by_size.values() if curve]
-    if not ends:
+    by_method = {method: _curves_of_sizes(results, method) for method in METHODS}
+    curves = {method: {size: curve for size, curve in found.items() if curve} for method, found in by_method.items()}
+    several = {method: by_size for method, by_size in curves.items() if len(by_size) > 1}
+    if not several:
         return Chart({}, tasks, SIZE)
-    lines = {}
+    end = min(curve[-1]["update"] for by_size in several.values() for curve in by_size.values())
+    lines: dict[str, list[Record]] = {}
     updates: set[int] = set()
-    for method, by_size in curves.items():
-        points = []
+    for method, by_size in several.items():
+        points = lines[NAMES[method]] = []
         for size, curve in by_size.items():
-            last = [point for point in curve if point["update"] <= min(ends)][-LAST:]
+            last = [point for point in curve if point["update"] <= end][-LAST:]
             updates.update(point["update"] for point in last)
-            means = {task: {"mean": mean(point[task]["mean"] for point in last)} for task in tasks if last}
-            points += [{SIZE: size, **means}] if means else []
-        lines[NAMES[method]] = points
-    return Chart(lines, tasks, SIZE, f"mean of validations at {min(updates):,} to {max(updates):,} updates")
+            points.append({SIZE: size, **{task: {"mean": mean(point[task]["mean"] for point in last)} for task in tasks}})
+    absent = {method: [str(size) for size in BATCH_SIZES if size not in found] for method, found in curves.items()}
+    told = ", ".join(f"{NAMES[method]} ({', '.join(sizes)})" for method, sizes in absent.items() if sizes)
+    note = f"mean of validations at {min(updates):,} to {max(updates):,} updates"
+    return Chart(lines, tasks, SIZE, f"{note}\nnot measured yet: {told}" if told else note)
 
 
 def _curves_of_sizes(results: Path, method: str) -> dict[int, Sequence[Record]]:
@@ -137,12 +153,13 @@ def draw(chart: Chart, path: Path) -> Path:
     by_name = {NAMES[method]: colour for method, colour in COLOURS.items()}
     unit, axis = AXES[chart.along]
     marks = {"marker": "o", "markersize": 4} if chart.along == SIZE else {}
+    legend: dict[str, Any] = {}
     for at, task in enumerate(chart.tasks):
         panel: Any = figure.add_subplot(1, len(chart.tasks), at + 1)
         for number, (label, points) in enumerate(chart.lines.items()):
             if measured := [(point[chart.along] / unit, 100 * point[task]["mean"]) for point in points if task in point]:
                 colour = by_name.get(label, SHADES[number % len(SHADES)])
-                panel.plot(*zip(*measured, strict=True), label=label, color=colour, linewidth=1.4, **marks)
+                (legend[label],) = panel.plot(*zip(*measured, strict=True), color=colour, linewidth=1.4, **marks)
         panel.set_title(f"{task}, {'mAP' if task.startswith('retrieval') else 'accuracy'} in %", fontsize=8.5)
         panel.set_xlabel(axis, fontsize=8)
         panel.tick_params(labelsize=7.5)
@@ -153,14 +170,23 @@ def draw(chart: Chart, path: Path) -> Path:
             panel.set_xticks(BATCH_SIZES, labels=map(str, BATCH_SIZES))
         else:
             _look_at_the_end(panel, [line.get_ydata() for line in panel.lines])
-    panel.legend(fontsize=7.5, frameon=False, loc="lower right")
+    panel.legend(  # of all panels: not every line has every task
+        [legend[label] for label in chart.lines if label in legend],
+        [label for label in chart.lines if label in legend],
+        fontsize=7.5,
+        frameon=False,
+        loc="lower right",
+    )
     if chart.note:
-        figure.supxlabel(chart.note, fontsize=7.5)
+        lines = [fill(line, LETTERS * len(chart.tasks)) for line in chart.note.split("\n")]
+        figure.supxlabel("\n".join(lines), fontsize=7.5)
     return save(figure, path)
 
 
 def _look_at_the_end(panel: Any, curves: Sequence[Sequence[float]]) -> None:
     """What is worth seeing is where the curves end up, not how they rise in the first few hundred updates."""
+    if not curves:
+        return
     lowest = min(value for curve in curves for value in curve[len(curve) // 2 :])
     top = max(value for curve in curves for value in curve)
     margin = 0.5 * (top - lowest) or 1.0

@@ -32,7 +32,7 @@ def draw(figures: dict[str, list[float]], path: Path) -> Path:
             panel.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8)
     panel.set_xticks(range(len(METRICS)), METRICS.values(), fontsize=8)
     panel.set_yticks(range(len(figures)), list(figures), fontsize=8)
-    panel.set_xlabel("judged by, in %; each column has its own shades, and white is far behind its best", fontsize=8)
+    figure.supxlabel("judged by, in %; each column has its own shades, and white is far behind its best", fontsize=8)
     panel.set_ylabel("objective", fontsize=8)
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
