@@ -69,6 +69,26 @@ def test_few_shot_tasks_are_chosen_by_few_shot_figures(tmp_path):
     assert tests[0].path.parts[:3] == ("grocery", "whitened", "test")
 
 
+def test_a_record_of_other_settings_is_not_taken(tmp_path, monkeypatch):
+    """The file's name has the number of a setting, and says nothing about what that is."""
+    job = Job("cub", "none", "multi-similarity", 1, 0.01, 0, is_trial=True, part="head")
+    path = tmp_path / fine_tuning.FOLDER / job.path
+    path.parent.mkdir(parents=True)
+    contender = fine_tuning.contender_of(job)
+    path.write_text(json.dumps({"contender": contender}))
+    assert run(job, tmp_path) is None
+    monkeypatch.setattr(fine_tuning, "results_of", lambda job: pytest.fail("it must not be trained anew"))
+    for change, named in (({"miner": 0.5}, "miner"), ({"settings": {**contender["settings"], "beta": 7}}, "beta")):
+        path.write_text(json.dumps({"contender": {**contender, **change}}))
+        with pytest.raises(
+            ValueError, match=rf"0\.json was made with other settings \({named}\): to run it anew, move away"
+        ):
+            run(job, tmp_path)
+    path.write_text("{}")
+    with pytest.raises(ValueError, match="was made with other settings"):
+        run(job, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("part", "method"), [("head", "map-dlm"), ("head", "prototypical"), ("head", "proxy-anchor"), ("whitened", "map-dlm")]
 )

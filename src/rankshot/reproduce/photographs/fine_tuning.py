@@ -9,6 +9,7 @@ not hours. It starts as the identity, or whitened.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import tempfile
 import time
@@ -218,16 +219,39 @@ def results_of(job: Job) -> tuple[dict[str, float], dict[str, Any]]:
 
 def run(job: Job, results: Path) -> str | None:
     """Train, measure and write the json, unless it is there; a line about it."""
-    path = results / FOLDER / job.path
-    if path.exists():
+    if result_of(job, results) is not None:
         return None
     try:
         how, found = results_of(job)
     except (ValueError, OSError, RuntimeError) as error:  # one that breaks down leaves the others alone
         return f"{job.path}: {error}"
-    contender = asdict(METHODS[job.method][job.setting])
-    write_record(path, {**circumstances(job.seed), "job": asdict(job), "contender": contender, **how, "results": found})
+    content = {**circumstances(job.seed), "job": asdict(job), "contender": contender_of(job), **how, "results": found}
+    write_record(results / FOLDER / job.path, content)
     return f"{job.path}: {how['seconds']:.0f} s, Recall@1 {found['recall_at_1']:.2f}, MAP@R {found['map_at_r']:.2f}"
+
+
+def result_of(job: Job, results: Path) -> dict[str, Any] | None:
+    """What is recorded of a job, if it is. A record of other settings is an error: nothing is overwritten.
+
+    The name of a file tells which of a method's settings it is of, and not what that one was then.
+    """
+    path = results / FOLDER / job.path
+    if not path.exists():
+        return None
+    record: dict[str, Any] = read_json(path)
+    recorded, expected = record.get("contender"), contender_of(job)
+    if recorded != expected:
+        flat = [{**each, **each.get("settings", {})} if isinstance(each, dict) else {} for each in (recorded, expected)]
+        names = {name: None for each in flat for name in each if name != "settings"}
+        changed = [name for name in names if flat[0].get(name) != flat[1].get(name)]
+        raise ValueError(f"{path} was made with other settings ({', '.join(changed)}): to run it anew, move away this file")
+    return record
+
+
+def contender_of(job: Job) -> dict[str, Any]:
+    """As json has it."""
+    content: dict[str, Any] = json.loads(json.dumps(asdict(METHODS[job.method][job.setting])))
+    return content
 
 
 def records(results: Path, task: str, part: str, kind: str, method: str) -> list[dict[str, Any]]:
@@ -278,10 +302,10 @@ def perform(task: str, folder: Path, part: str, results: Path, *, jobs: int = 1)
         data = prepared(str(folder), size=TASKS[task].size, fit="crop", progress=progress).name
     untaught(task, data, results)
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        work = partial(run, results=results)
-        for line in pool.imap_unordered(work, trials_of(task, data, part)):
-            if line:
-                say(line)
-        for line in pool.imap_unordered(work, tests_of(task, data, part, results)):
-            if line:
-                say(line)
+        for find in (partial(trials_of, task, data, part), partial(tests_of, task, data, part, results)):
+            todo = find()  # which tests there are depends on the trials
+            for job in todo:
+                result_of(job, results)  # complains about other settings before anything is trained
+            for line in pool.imap_unordered(partial(run, results=results), todo):
+                if line:
+                    say(line)
