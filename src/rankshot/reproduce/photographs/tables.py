@@ -93,28 +93,44 @@ def heads(results: Path) -> str:
 
 
 def page(results: Path) -> str:
-    """All of them, as far as there are json files."""
+    """All of them, as far as there are json files; above each, what its ± is, and how many seeds."""
     parts = []
     if list((results / TRIALS).glob("*.json")):
-        parts += ["## ResNet-12 on mini-ImageNet", deep_trials(results)]
-    if list((results / HEADS).glob("*/test/*.json")):
-        parts += ["## Heads for it", heads(results)]
-    if list((results / BIRDS).glob("*.json")):
-        parts += ["## Settings tried on birds 51-100", birds(results)]
+        parts += ["## ResNet-12 on mini-ImageNet", "In %, one seed each.", deep_trials(results)]
+    if paths := list((results / HEADS).glob("*/test/*.json")):
+        episodes = {read_json(path)["episodes"] for path in paths}
+        over = f"over {_one_of(episodes)} episodes"
+        parts += ["## Heads for it", f"In %, one seed each; ± is the 95 % interval {over}.", heads(results)]
+    if seeds := {len(some) for some in trials_on_birds(results).values()}:
+        told = (
+            f"In %, {_one_of(seeds)} {_seeds(seeds)} per row; ± is the standard deviation over seeds, of rows with several."
+        )
+        parts += ["## Settings tried on birds 51-100", told, birds(results)]
     for task in TASKS:
         if (results / FINE_TUNED / task / "untaught.json").is_file():
-            parts += [f"## EfficientNet-Lite0 taught {task}", of_fine_tuning(results, task)]
+            seeds = {len(some) for some in tested(results, task).values()}
+            told = (
+                f"In %, {_one_of(seeds)} {_seeds(seeds)} per row; ± is the standard deviation over them."
+                if seeds
+                else "In %."
+            )
+            parts += [f"## EfficientNet-Lite0 taught {task}", told, of_fine_tuning(results, task)]
     return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def _one_of(numbers: Iterable[int]) -> str:
+    return " or ".join(f"{number:,}" for number in sorted(numbers))
+
+
+def _seeds(numbers: set[int]) -> str:
+    return "seed" if numbers == {1} else "seeds"
 
 
 def birds(results: Path) -> str:
     """What was tried on birds 51-100 by networks that were taught birds 1-50, the best last; a trial's seeds together."""
-    trials: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted((results / BIRDS).glob("*.json")):
-        record = read_json(path)
-        trials.setdefault(record["trial"]["name"], []).append(record)
     rows = []
-    for records_of_it in sorted(trials.values(), key=lambda some: mean(each["results"]["map_at_r"] for each in some)):
+    trials = trials_on_birds(results).values()
+    for records_of_it in sorted(trials, key=lambda some: mean(each["results"]["map_at_r"] for each in some)):
         trial = records_of_it[0]["trial"]
         settings = trial["settings"] | ({"miner": trial["miner"]} if "miner" in trial else {})
         how = ", ".join(f"{name} {_plain(value)}" for name, value in settings.items())
@@ -124,6 +140,15 @@ def birds(results: Path) -> str:
             [LOSSES.get(trial["loss"], trial["loss"]), how, of_norm, f"{trial['rate']:g}", str(trial["updates"]), *figures]
         )
     return table(["", "settings", "statistics of batch norm", "rate", "updates", "Recall@1", "MAP@R"], rows)
+
+
+def trials_on_birds(results: Path) -> dict[str, list[dict[str, Any]]]:
+    """Name of a trial -> the records of its seeds."""
+    trials: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted((results / BIRDS).glob("*.json")):
+        record = read_json(path)
+        trials.setdefault(record["trial"]["name"], []).append(record)
+    return trials
 
 
 def _plain(value: Any) -> str:
@@ -139,13 +164,19 @@ def of_fine_tuning(results: Path, task: str) -> str:
     metrics = {"recall_at_1": "Recall@1", "map_at_r": "MAP@R", "map": "mAP"}
     columns = [*metrics.values(), *(f"{few}, {RULE_NAMES[rule]}" for rule, few in _few_shot(untaught))]
     rows = [["not fine-tuned", "–", *(f"{value:.1f}" for value in _figures(untaught, metrics))]]
+    measured = tested(results, task)
     for part, learned in PARTS.items():
-        found = {method: records(results, task, part, "test", method) for method in METHODS}
-        measured = {method: [record["results"] for record in some] for method, some in found.items() if some}
-        for method, some in sorted(measured.items(), key=lambda item: mean(each["map_at_r"] for each in item[1])):
+        of_part = {method: some for (what, method), some in measured.items() if what == part}
+        for method, some in sorted(of_part.items(), key=lambda item: mean(each["map_at_r"] for each in item[1])):
             by_metric = zip(*(_figures(each, metrics) for each in some), strict=True)
             rows.append([f"`{method}`", learned, *(_spread(list(values)) for values in by_metric)])
     return table(["", "what is trained", *columns], rows)
+
+
+def tested(results: Path, task: str) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """(what is trained, method) -> the figures of its seeds on the classes of test."""
+    found = {(part, method): records(results, task, part, "test", method) for part in PARTS for method in METHODS}
+    return {which: [record["results"] for record in some] for which, some in found.items() if some}
 
 
 def fine_tuning_in_short(results: Path) -> str:
