@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rankshot.reproduce.plan import BENCHMARKS
-from rankshot.reproduce.published import COLUMNS, DIGITS, NAMES, PUBLISHED
+from rankshot.reproduce.published import COLUMNS, DATA_NAMES, DIGITS, PUBLISHED
 from rankshot.reproduce.systems import label_for
 from rankshot.reproduce.tables import NORM, asked_by, markdown, records
 
@@ -26,8 +26,8 @@ def lengths(method: str) -> str:
             found = [*_runs(f"{name}/earlier/{label}"), *_runs(f"{name}/systems/{label}")] if label else []
             found = found if _is_made_for(label, task) else []
             if found and figure is not None:
-                rows.append([f"{NAMES[name]}, {task}", "as published", "", f"{figure:.{DIGITS[name]}f}", "", ""])
-            rows += [_row(f"{NAMES[name]}, {task}", task, place, run) for place, run in found]
+                rows.append([f"{DATA_NAMES[name]}, {task}", "as published", "", f"{figure:.{DIGITS[name]}f}", "", ""])
+            rows += [_row(f"{DATA_NAMES[name]}, {task}", task, place, run) for place, run in found]
     return markdown(["", "updates", "learning rate", "accuracy", "episodes", "json"], rows)
 
 

@@ -10,7 +10,7 @@ from rankshot.cli.train_options import CALLED
 from rankshot.methods import METHODS
 from rankshot.methods.method import presets_of
 from rankshot.reproduce.plan import BENCHMARKS
-from rankshot.reproduce.published import COLUMNS, NAMES, PUBLISHED, TITLES
+from rankshot.reproduce.published import COLUMNS, DATA_NAMES, PUBLISHED, TITLES
 from rankshot.reproduce.systems import systems_table
 from rankshot.reproduce.tables import NORM, main_table, means, seeds_in
 from rankshot.reproduce.tables import markdown as table
@@ -49,7 +49,7 @@ def paper_in_short() -> str:
             published = PUBLISHED[name]["map-dlm"][COLUMNS[name].index(task)]
             runs = (seeds_in(results, f"{name}/{row}", NORM) for row in ROWS_IN_SHORT)
             figures = (f"{means(found, NORM, [task])[0]:.1f}" if found else "–" for found in runs)
-            body.append([f"{NAMES[name]}, {task}", f"{published:.1f}", *figures])
+            body.append([f"{DATA_NAMES[name]}, {task}", f"{published:.1f}", *figures])
     return table(["mean of three seeds, %", "mAP-DLM, published", *ROWS_IN_SHORT.values()], body)
 
 

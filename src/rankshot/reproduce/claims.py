@@ -13,7 +13,7 @@ from rankshot.schema import read_json
 
 from .figures import alpha_curves, learning_runs, learning_tasks
 from .plan import METHODS
-from .published import COLUMNS, NAMES, PUBLISHED, TITLES
+from .published import COLUMNS, DATA_NAMES, PUBLISHED, TITLES
 from .systems import row
 from .tables import NORM, markdown, records, seeds_in, student
 
@@ -36,7 +36,7 @@ def learning_speed(results: Path, name: str) -> str:
             same_seed = [by_seed.get(seed) for by_seed in by_method.values()]
             cells = [_updates(reached_at(run["curve"], task, level), of) if run else "–" for run in same_seed]
             rows.append([task, str(seed), f"{100 * level:.1f}", *cells])
-    return markdown([NAMES[name], "seed", "level", *(NAMES[method] for method in by_method)], rows)
+    return markdown([DATA_NAMES[name], "seed", "level", *(TITLES[method] for method in by_method)], rows)
 
 
 def _updates(update: int | None, of: int | None) -> str:
@@ -62,14 +62,14 @@ def differences(results: Path, name: str, pairs: Sequence[tuple[str, str]]) -> s
     tasks = COLUMNS[name]
     body = []
     for one, other in pairs:
-        label = f"{NAMES[one]} minus {NAMES[other]}"
+        label = f"{TITLES[one]} minus {TITLES[other]}"
         if {one, other} <= PUBLISHED[name].keys():
             body.append([f"{label}, as published", *less(PUBLISHED[name][one], PUBLISHED[name][other])])
         runs = [seeds_in(results, f"{name}/paper/{method}", NORM) for method in (one, other)]
         if all(len(found) > 1 for found in runs):
             figures = ([[record["test"][NORM][task]["mean"] for record in found] for found in runs] for task in tasks)
             body.append([f"{label}, here", *(_difference(*both) for both in figures)])
-    return markdown([NAMES[name], *tasks], body)
+    return markdown([DATA_NAMES[name], *tasks], body)
 
 
 def _difference(ones: Sequence[float], others: Sequence[float]) -> str:
@@ -90,7 +90,7 @@ def ahead_of_others(results: Path, name: str) -> str:
         cells = [text for pair in zip(published, here, strict=True) for text in pair]
         body.append([TITLES[system], *cells[: 2 * len(tasks)]])
     head = [f"{task}, {where}" for task in tasks for where in ("published", "here")]
-    return markdown([f"{NAMES[name]}: mAP-DLM minus …", *head], body)
+    return markdown([f"{DATA_NAMES[name]}: mAP-DLM minus …", *head], body)
 
 
 def less(ones: Sequence[float | None], others: Sequence[float | None]) -> list[str]:
@@ -118,7 +118,7 @@ def fewer_episodes(results: Path) -> str:
     now = read_json(FOLDER / "conv4-mini-imagenet" / EVALUATION)["tasks"]
     same = [f"{100 * (then[0]['test'][NORM][task]['mean'] - now[task]['mean']):+.2f}" for task in tasks]
     body = [[f"{len(by_row)} runs of the paper's recipe, trained again", *spread]]
-    return markdown([f"{NAMES[name]}: 600 minus 10,000 episodes", *tasks], [*body, ["`conv4-mini-imagenet`", *same]])
+    return markdown([f"{DATA_NAMES[name]}: 600 minus 10,000 episodes", *tasks], [*body, ["`conv4-mini-imagenet`", *same]])
 
 
 def alphas(results: Path) -> str:
@@ -130,7 +130,7 @@ def alphas(results: Path) -> str:
             task = chart.tasks[0]
             by_alpha = [[100 * point[task]["mean"] for point in curve] for curve in chart.lines.values()]
             cells = (f"{mean(found[-AT_REST:]):.1f} ({max(found):.1f})" if found else "–" for found in by_alpha)
-            body.append([f"{NAMES[name]}, {NAMES[method]}, {task}", *cells])
+            body.append([f"{DATA_NAMES[name]}, {TITLES[method]}, {task}", *cells])
     return markdown(["", *chart.lines], body)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .heat_map import draw_objectives
 from .plan import ALPHAS, BATCH_SIZES, METHODS, batch_run
-from .published import NAMES
+from .published import TITLES
 from .saving_figures import save
 from .tables import Record, records
 from .variant_chart import draw_studies
@@ -42,7 +42,7 @@ def learning_curves(results: Path, name: str) -> Chart:
     """Validation while learning with the paper's recipe, of the first seed."""
     by_method = {method: learning_runs(results, name, method) for method in METHODS}
     return Chart(
-        {NAMES[method]: runs[min(runs)]["curve"] for method, runs in by_method.items() if runs}, learning_tasks(name)
+        {TITLES[method]: runs[min(runs)]["curve"] for method, runs in by_method.items() if runs}, learning_tasks(name)
     )
 
 
@@ -74,7 +74,7 @@ def alpha_curves(results: Path, name: str, method: str) -> Chart:
 
 def batch_curves(results: Path, method: str) -> Chart:
     """Learning efficiency on mini-ImageNet: batches of several sizes, always of eight classes."""
-    lines = {f"{NAMES[method]}, |B| = {size}": curve for size, curve in _curves_of_sizes(results, method).items()}
+    lines = {f"{TITLES[method]}, |B| = {size}": curve for size, curve in _curves_of_sizes(results, method).items()}
     return Chart(lines, ["1-shot 5-way", "retrieval 16-way"], note=not_yet(lines))
 
 
@@ -104,13 +104,13 @@ def batch_sizes(results: Path) -> Chart:
     lines: dict[str, list[Record]] = {}
     updates: set[int] = set()
     for method, by_size in several.items():
-        points = lines[NAMES[method]] = []
+        points = lines[TITLES[method]] = []
         for size, curve in by_size.items():
             last = [point for point in curve if point["update"] <= end][-LAST:]
             updates.update(point["update"] for point in last)
             points.append({SIZE: size, **{task: {"mean": mean(point[task]["mean"] for point in last)} for task in tasks}})
     absent = {method: [str(size) for size in BATCH_SIZES if size not in found] for method, found in curves.items()}
-    told = ", ".join(f"{NAMES[method]} ({', '.join(sizes)})" for method, sizes in absent.items() if sizes)
+    told = ", ".join(f"{TITLES[method]} ({', '.join(sizes)})" for method, sizes in absent.items() if sizes)
     note = f"mean of validations at {min(updates):,} to {max(updates):,} updates"
     return Chart(lines, tasks, SIZE, f"{note}\nnot measured yet: {told}" if told else note)
 
@@ -150,7 +150,7 @@ def draw(chart: Chart, path: Path) -> Path:
 
     figure = Figure(figsize=(3.1 * len(chart.tasks), 2.9), layout="constrained")
     FigureCanvasAgg(figure)
-    by_name = {NAMES[method]: colour for method, colour in COLOURS.items()}
+    by_name = {TITLES[method]: colour for method, colour in COLOURS.items()}
     unit, axis = AXES[chart.along]
     marks = {"marker": "o", "markersize": 4} if chart.along == SIZE else {}
     legend: dict[str, Any] = {}

@@ -46,17 +46,12 @@ ALPHA_ONE: dict[str, tuple[float, ...]] = {  # mini-ImageNet, table of the suppl
     "map-ssvm": (47.89, 60.82, 52.07, 22.25),
 }
 DIGITS = {"omniglot": 1, "mini-imagenet": 2, "cub": 1}
-NAMES = {
-    "omniglot": "Omniglot",
-    "mini-imagenet": "mini-ImageNet",
-    "cub": "CUB",
+DATA_NAMES = {"omniglot": "Omniglot", "mini-imagenet": "mini-ImageNet", "cub": "CUB"}
+NAMES = DATA_NAMES  # as system_settings.py calls them
+TITLES = {  # of all methods, in the order of the tables
     "map-dlm": "mAP-DLM",
     "map-ssvm": "mAP-SSVM",
     "siamese": "siamese",
-    "smooth-ap": "Smooth-AP",
-}
-TITLES = {
-    **{method: NAMES[method] for method in ("map-dlm", "map-ssvm", "siamese")},
     "nearest": "nearest neighbours",
     "matching": "Matching Networks",
     "matching-fce": "Matching Networks, FCE",
@@ -68,7 +63,7 @@ TITLES = {
     "nca": "NCA",
     "lmnn": "LMNN",
     "triplet": "triplets, semi-hard",
-    "smooth-ap": NAMES["smooth-ap"],
+    "smooth-ap": "Smooth-AP",
     "fast-ap": "FastAP",
     "supcon": "supervised contrastive",
     "baseline++": "Baseline++",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from .gap import DATA, VARIANTS
 from .job import NORMS
-from .published import ALPHA_ONE, COLUMNS, NAMES, PUBLISHED
+from .published import ALPHA_ONE, COLUMNS, DATA_NAMES, PUBLISHED, TITLES
 from .retrieval_metrics import EPISODES
 from .studies import DECAYS, FINE_IN_WORDS, LONGER, METRICS, OBJECTIVES, STUDIED, decay_folder, study_folder
 from .system_settings import settings_table
@@ -26,7 +26,7 @@ WITH_INTERVALS = "With 95 % intervals over seeds and episodes; in brackets, the 
 def objectives_table(results: Path, name: str) -> str | None:
     """What is optimised, and what the same rankings are worth by every metric."""
     rows = [[label, *(f"{figure:.2f}" for figure in row)] for label, row in objectives_measured(results, name).items()]
-    return markdown([f"{NAMES[name]}, objective", *METRICS.values()], rows) if rows else None
+    return markdown([f"{DATA_NAMES[name]}, objective", *METRICS.values()], rows) if rows else None
 
 
 def objectives_measured(results: Path, name: str) -> dict[str, list[float]]:
@@ -65,7 +65,7 @@ def beside_the_unchanged(results: Path, name: str, study: str, first: str) -> st
         for variant, (words, _) in studied.variants(study).items()
     ]
     body = variant_rows(results, rows, COLUMNS[name])
-    return markdown([f"{NAMES[name]}, {first}", *COLUMNS[name]], body) if len(body) > 1 else None
+    return markdown([f"{DATA_NAMES[name]}, {first}", *COLUMNS[name]], body) if len(body) > 1 else None
 
 
 def gap_table(results: Path) -> str | None:
@@ -145,8 +145,8 @@ def longer_table(results: Path) -> str | None:
             if runs := seeds_in(results, folder, NORM):
                 at_last = 100 * mean(list(record["validation"][NORM].values())[-1]["mean"] for record in runs)
                 figures = (f"{figure:.2f}" for figure in means(runs, NORM, TASKS))
-                body.append([f"{NAMES[method]}, {words} ({seeds_told(runs)})", f"{at_last:.2f}", *figures])
-    return markdown([NAMES[DATA], "validation: retrieval 16-way", *TASKS], body) if body else None
+                body.append([f"{TITLES[method]}, {words} ({seeds_told(runs)})", f"{at_last:.2f}", *figures])
+    return markdown([DATA_NAMES[DATA], "validation: retrieval 16-way", *TASKS], body) if body else None
 
 
 def decay_table(results: Path) -> str | None:
@@ -161,9 +161,9 @@ def decay_table(results: Path) -> str | None:
                 by_mean = 100 * mean(record["test_by_class_mean"]["5-shot 5-way"]["mean"] for record in runs)
                 ours = ": our recipe" if "/best/" in folder else ""
                 figures = (f"{each:.2f}" for each in (chosen, test[0], by_mean, *test[2:]))
-                body.append([f"{NAMES[method]}, {words} ({seeds_told(runs)}){ours}", *figures])
+                body.append([f"{TITLES[method]}, {words} ({seeds_told(runs)}){ours}", *figures])
     tasks = [TASKS[0], f"{TASKS[1]}, class mean", *TASKS[2:]]
-    return markdown([NAMES[DATA], "validation", *tasks], body) if body else None
+    return markdown([DATA_NAMES[DATA], "validation", *tasks], body) if body else None
 
 
 Section = tuple[str, str, Callable[[Path], str | None]]  # its title, what its table shows, and the table
@@ -234,5 +234,5 @@ def page(results: Path) -> str:
     for name in STUDIED:
         tables = [(title, what, table_of(results)) for title, what, table_of in sections(name)]
         there = [part for title, what, table in tables if table for part in (f"### {title}", what, table)]
-        parts += [f"## Studies on {NAMES[name]}", *there] if there else []
+        parts += [f"## Studies on {DATA_NAMES[name]}", *there] if there else []
     return "\n\n".join(parts) + "\n" if parts else ""

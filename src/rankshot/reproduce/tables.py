@@ -15,7 +15,7 @@ from rankshot.training import TrainConfig
 
 from .job import NORMS, Questions, settings_in, settings_of
 from .plan import BATCH_SIZES, BENCHMARKS, METHODS, RECIPES, SEEDS, batch_run
-from .published import ALPHA_ONE, COLUMNS, DIGITS, NAMES, PUBLISHED
+from .published import ALPHA_ONE, COLUMNS, DATA_NAMES, DIGITS, PUBLISHED, TITLES
 
 Record = dict[str, Any]
 NORM = "running"  # by which the tables of the documentation are made: an answer depends on no other query
@@ -111,10 +111,10 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
     episodes: set[int] = set()
     for method in METHODS:
         if method in PUBLISHED[name]:
-            rows.append((f"{NAMES[method]}, as published", PUBLISHED[name][method]))
+            rows.append((f"{TITLES[method]}, as published", PUBLISHED[name][method]))
         for recipe in RECIPES:
             for whose, runs in seeds_of(results, name, recipe, method, norm):
-                rows.append((f"{NAMES[method]}, here, {whose}", means(runs, norm, tasks)))
+                rows.append((f"{TITLES[method]}, here, {whose}", means(runs, norm, tasks)))
                 seeds.add(len(runs))
                 episodes.update(asked_by(norm, record["questions"]) for record in runs)
     if not seeds:
@@ -127,7 +127,7 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
         [label, *(_cell(figure, digits, top) for figure, top in zip(cells, best, strict=True))] for label, cells in rows
     ]
     protocol = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} per row, {_numbers(episodes)} episodes per task, "
-    return f"{markdown([NAMES[name], *tasks], body)}\n\nMeans in %: {protocol}batch norm with {norm} statistics."
+    return f"{markdown([DATA_NAMES[name], *tasks], body)}\n\nMeans in %: {protocol}batch norm with {norm} statistics."
 
 
 def asked_by(norm: str, questions: dict[str, Any]) -> int:
@@ -152,8 +152,8 @@ def spread_table(results: Path, name: str, norm: str) -> str | None:
     for recipe in RECIPES:
         for method in METHODS:
             for whose, runs in seeds_of(results, name, recipe, method, norm):
-                body.append([f"{NAMES[method]}, {whose}", *(with_interval(runs, norm, task) for task in tasks)])
-    return markdown([NAMES[name], *tasks], body) if body else None
+                body.append([f"{TITLES[method]}, {whose}", *(with_interval(runs, norm, task) for task in tasks)])
+    return markdown([DATA_NAMES[name], *tasks], body) if body else None
 
 
 def with_interval(runs: Sequence[Record], norm: str, task: str) -> str:
@@ -190,10 +190,10 @@ def alpha_table(results: Path, norm: str) -> str | None:
             (10, f"{name}/paper/{method}", PUBLISHED[name][method]),
         ):
             if runs := seeds_in(results, folder, norm):
-                body.append([f"{NAMES[method]}, alpha {alpha}, as published", *(f"{figure:.2f}" for figure in figures)])
+                body.append([f"{TITLES[method]}, alpha {alpha}, as published", *(f"{figure:.2f}" for figure in figures)])
                 here = (f"{figure:.2f}" for figure in means(runs, norm, tasks))
-                body.append([f"{NAMES[method]}, alpha {alpha}, here ({seeds_told(runs)})", *here])
-    return markdown([NAMES[name], *tasks], body) if body else None
+                body.append([f"{TITLES[method]}, alpha {alpha}, here ({seeds_told(runs)})", *here])
+    return markdown([DATA_NAMES[name], *tasks], body) if body else None
 
 
 def advantage_table(results: Path) -> str | None:
@@ -209,7 +209,7 @@ def advantage_table(results: Path) -> str | None:
         if len(kept) == len(methods) and all(found and set(ADVANTAGES) <= found.keys() for found in kept):
             cells = [cell for task in ADVANTAGES for cell in _advantage(*(found[task] for found in kept if found))]
             body.append([f"{size}", *cells])
-    head = [f"{task}: {column}" for task in ADVANTAGES for column in (*(NAMES[name] for name in methods), "advantage")]
+    head = [f"{task}: {column}" for task in ADVANTAGES for column in (*(TITLES[name] for name in methods), "advantage")]
     return markdown(["batch size", *head], body) if body else None
 
 
@@ -227,8 +227,8 @@ def again_table(results: Path, name: str) -> str | None:
             first, second = (means(runs, norm, COLUMNS[name]) for runs in (then, now))
             for task, one, other in zip(COLUMNS[name], first, second, strict=True):
                 figures = (f"{one:.2f}", f"{other:.2f}", f"{other - one:+.2f}", _by_chance(then, now, norm, task))
-                body.append([f"{NAMES[method]}, {norm} statistics, {task}", *figures])
-    head = [NAMES[name], "then", "now", "difference", "two deviations over seeds and both intervals over episodes"]
+                body.append([f"{TITLES[method]}, {norm} statistics, {task}", *figures])
+    head = [DATA_NAMES[name], "then", "now", "difference", "two deviations over seeds and both intervals over episodes"]
     return markdown(head, body) if body else None
 
 
@@ -283,7 +283,7 @@ def all_tables(results: Path) -> str:
     for name in BENCHMARKS:
         if main_table(results, name, "running") is None:
             continue
-        parts.append(f"## {NAMES[name]}")
+        parts.append(f"## {DATA_NAMES[name]}")
         for norm in NORMS:
             if (table := main_table(results, name, norm)) is None:
                 continue
@@ -303,7 +303,7 @@ def all_tables(results: Path) -> str:
     for name in BENCHMARKS:
         if table := again_table(results, name):
             parts += [
-                f"## A row run again: {NAMES[name]}",
+                f"## A row run again: {DATA_NAMES[name]}",
                 "The paper's recipe with the same settings and seeds, run with later code and measured on other episodes. "
                 "The last column is the root of the sum of the squares of these three, in points.",
                 table,
