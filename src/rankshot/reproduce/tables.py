@@ -126,7 +126,7 @@ def main_table(results: Path, name: str, norm: str) -> str | None:
     body = [
         [label, *(_cell(figure, digits, top) for figure, top in zip(cells, best, strict=True))] for label, cells in rows
     ]
-    protocol = f"{_numbers(seeds)} seed{'s' * (seeds != {1})} per row, {_numbers(episodes)} episodes per task, "
+    protocol = f"{counted(seeds)} per row, {either(episodes)} episodes per task, "
     return f"{markdown([DATA_NAMES[name], *tasks], body)}\n\nMeans in %: {protocol}batch norm with {norm} statistics."
 
 
@@ -142,7 +142,16 @@ def _cell(value: float | None, digits: int, best: float) -> str:
     return f"**{text}**" if float(text) == best else text
 
 
-def _numbers(numbers: Iterable[int]) -> str:
+def counted(seeds: set[int]) -> str:
+    """How many seeds rows have.
+
+    >>> counted({1}), counted({3, 2})
+    ('1 seed', '2 or 3 seeds')
+    """
+    return f"{either(seeds)} seed{'s' * (seeds != {1})}"
+
+
+def either(numbers: Iterable[int]) -> str:
     return " or ".join(f"{number:,}" for number in sorted(numbers))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rankshot.schema import read_json
 
+from ..tables import counted, either
 from ..tables import markdown as table
 from .contenders import METHODS
 from .fine_tuning import FOLDER as FINE_TUNED
@@ -99,31 +100,17 @@ def page(results: Path) -> str:
         parts += ["## ResNet-12 on mini-ImageNet", "In %, one seed each.", deep_trials(results)]
     if paths := list((results / HEADS).glob("*/test/*.json")):
         episodes = {read_json(path)["episodes"] for path in paths}
-        over = f"over {_one_of(episodes)} episodes"
-        parts += ["## Heads for it", f"In %, one seed each; ± is the 95 % interval {over}.", heads(results)]
+        told = f"In %, one seed each; ± is the 95 % interval over {either(episodes)} episodes."
+        parts += ["## Heads for it", told, heads(results)]
     if seeds := {len(some) for some in trials_on_birds(results).values()}:
-        told = (
-            f"In %, {_one_of(seeds)} {_seeds(seeds)} per row; ± is the standard deviation over seeds, of rows with several."
-        )
+        told = f"In %, {counted(seeds)} per row; ± is the standard deviation over seeds, of rows with several."
         parts += ["## Settings tried on birds 51-100", told, birds(results)]
     for task in TASKS:
         if (results / FINE_TUNED / task / "untaught.json").is_file():
             seeds = {len(some) for some in tested(results, task).values()}
-            told = (
-                f"In %, {_one_of(seeds)} {_seeds(seeds)} per row; ± is the standard deviation over them."
-                if seeds
-                else "In %."
-            )
+            told = f"In %, {counted(seeds)} per row; ± is the standard deviation over them." if seeds else "In %."
             parts += [f"## EfficientNet-Lite0 taught {task}", told, of_fine_tuning(results, task)]
     return "\n\n".join(parts) + "\n" if parts else ""
-
-
-def _one_of(numbers: Iterable[int]) -> str:
-    return " or ".join(f"{number:,}" for number in sorted(numbers))
-
-
-def _seeds(numbers: set[int]) -> str:
-    return "seed" if numbers == {1} else "seeds"
 
 
 def birds(results: Path) -> str:
