@@ -47,7 +47,6 @@ ALPHA_ONE: dict[str, tuple[float, ...]] = {  # mini-ImageNet, table of the suppl
 }
 DIGITS = {"omniglot": 1, "mini-imagenet": 2, "cub": 1}
 DATA_NAMES = {"omniglot": "Omniglot", "mini-imagenet": "mini-ImageNet", "cub": "CUB"}
-NAMES = DATA_NAMES  # as system_settings.py calls them
 TITLES = {  # of all methods, in the order of the tables
     "map-dlm": "mAP-DLM",
     "map-ssvm": "mAP-SSVM",

@@ -14,7 +14,7 @@ from typing import Any
 
 from .job import Run
 from .plan import RUNNING, SEEDS
-from .published import COLUMNS, DIGITS, NAMES, PUBLISHED, TITLES
+from .published import COLUMNS, DATA_NAMES, DIGITS, PUBLISHED, TITLES
 from .systems import FALLS, config_of, runs_of
 from .tables import NORM, asked_by, markdown, seeds_in, seeds_told, with_interval
 
@@ -126,5 +126,5 @@ def settings_table(system: str, results: Path, name: str) -> str | None:
             updates, episodes = runs[0]["config"]["updates"], asked_by(NORM, runs[0]["questions"])
             told = f"{words} ({seeds_told(runs)})"
             body.append([told, f"{updates:,}", f"{episodes:,}", with_interval(runs, NORM, changed.task)])
-    head = f"{NAMES[name]}, {TITLES[system]}: what is changed"
+    head = f"{DATA_NAMES[name]}, {TITLES[system]}: what is changed"
     return markdown([head, "updates", "episodes", changed.task], body)
