@@ -6,7 +6,7 @@ from statistics import stdev
 
 import pytest
 
-from rankshot.reproduce.claims import ahead_of_others, differences, fewer_episodes, learning_speed, less, reached_at
+from rankshot.reproduce.claims import ahead_of_others, alphas, differences, fewer_episodes, learning_speed, less, reached_at
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.published import COLUMNS
 
@@ -44,6 +44,15 @@ def test_a_level_is_reached_by_the_mean_of_three_validations():
     assert reached_at(curve(values), "1-shot 5-way", 0.5) == 1500  # 0.9, 0.2 and 0.5 around the third
     assert reached_at(curve(values), "1-shot 5-way", 0.6) == 2500
     assert reached_at(curve(values), "1-shot 5-way", 0.61) is None
+
+
+def test_alphas_tell_the_end_and_the_best(tmp_path):
+    write(tmp_path, "omniglot/alpha/map-dlm-1/0", values=[0.1, 0.9, *[0.5] * 4, 0.6], method="map-dlm")
+    write(tmp_path, "omniglot/curves/map-dlm", values=[0.7], method="map-dlm")
+    table = alphas(tmp_path)
+    assert table.splitlines()[0] == "|  | alpha 1 | alpha 3 | alpha 10 | alpha 30 |"
+    assert cells(table, "Omniglot, mAP-DLM, retrieval 20-way") == ["52.0 (90.0)", "–", "70.0 (70.0)", "–"]
+    assert cells(table, "mini-ImageNet, mAP-SSVM, retrieval 16-way") == ["–"] * 4
 
 
 def test_learning_speed(tmp_path):

@@ -92,9 +92,9 @@ def test_names():
 
 
 def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
-    def record(label, **values):
+    def record(label, seed=0, more=None, **values):
         place = tmp_path / "omniglot" / "systems" / label
-        place.mkdir(parents=True)
+        place.mkdir(parents=True, exist_ok=True)
         tasks = {task.replace("_", " ").replace("x", "-"): {"mean": mean, "interval": 0.0} for task, mean in values.items()}
         config = {"updates": 6000, "schedule": "cosine"} if "way" in label else {"updates": 15000, "schedule": "constant"}
         content = {
@@ -103,8 +103,9 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
             "curve": [],
             "questions": {"episodes": 700},
             "test": {"running": tasks, "batch": tasks},
+            **(more or {}),
         }
-        (place / "0.json").write_text(json.dumps(content))
+        (place / f"{seed}.json").write_text(json.dumps(content))
 
     assert systems_table(tmp_path, "omniglot", "running") is None
     record("maml", **{"1xshot_5xway": 0.9, "5xshot_5xway": 0.2})
@@ -122,3 +123,6 @@ def test_a_row_takes_each_column_from_the_run_made_for_it(tmp_path):
     assert "Not run yet: map-dlm, map-ssvm, siamese, nearest," in table
     assert ", prototypical-5-shot, maml-20-way-5-shot, meta-lstm," in table
     assert "NCA" not in table
+    assert "Stopped early" not in table
+    record("memory", more={"cut_from": 18_000}, **{"1xshot_5xway": 0.9})
+    assert "Stopped early: memory after 15,000 of 18,000 updates." in systems_table(tmp_path, "omniglot", "running")
