@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.published import COLUMNS, DATA_NAMES, DIGITS, PUBLISHED
-from rankshot.reproduce.systems import label_for
+from rankshot.reproduce.systems import presets
 from rankshot.reproduce.tables import NORM, asked_by, markdown, records
 
 from ..places import ROOT
@@ -19,12 +18,11 @@ FACTORS_IN_WORDS = {0.000625: "0.000625, the mean of 1,600", 1.0: "1, the sum, a
 def lengths(method: str) -> str:
     """Every run of a system, task by task: those with earlier settings, then those of the table of all systems."""
     rows = []
-    for name in BENCHMARKS:
-        published = PUBLISHED[name].get(method, (None,) * len(COLUMNS[name]))
-        for task, figure in zip(COLUMNS[name], published, strict=True):
-            label = label_for(name, method, task) if name != "cub" and not task.startswith("retrieval") else ""
-            found = [*_runs(f"{name}/earlier/{label}"), *_runs(f"{name}/systems/{label}")] if label else []
-            found = found if _is_made_for(label, task) else []
+    for name, published in PUBLISHED.items():
+        for label in presets(name, method):
+            [at] = (at for at, task in enumerate(COLUMNS[name]) if _is_made_for(label, task))
+            task, figure = COLUMNS[name][at], published.get(method, (None,) * len(COLUMNS[name]))[at]
+            found = [*_runs(f"{name}/earlier/{label}"), *_runs(f"{name}/systems/{label}")]
             if found and figure is not None:
                 rows.append([f"{DATA_NAMES[name]}, {task}", "as published", "", f"{figure:.{DIGITS[name]}f}", "", ""])
             rows += [_row(f"{DATA_NAMES[name]}, {task}", task, place, run) for place, run in found]
@@ -32,8 +30,8 @@ def lengths(method: str) -> str:
 
 
 def _is_made_for(label: str, task: str) -> bool:
-    """Whether runs were trained for a task, and are not merely nearer to it than others."""
-    return all((part in label) == (part in task) for part in ("5-shot", "20-way"))
+    """Whether runs were trained for a task."""
+    return "-shot" in task and all((part in label) == (part in task) for part in ("5-shot", "20-way"))
 
 
 def _runs(folder: str) -> list[tuple[str, dict[str, Any]]]:

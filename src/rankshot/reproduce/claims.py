@@ -11,14 +11,13 @@ from rankshot.models.folder_files import EVALUATION
 from rankshot.models.shipped import FOLDER
 from rankshot.schema import read_json
 
-from .figures import alpha_curves, learning_runs, learning_tasks
+from .figures import LAST, alpha_curves, learning_runs, learning_tasks
 from .plan import METHODS
 from .published import COLUMNS, DATA_NAMES, PUBLISHED, TITLES
 from .systems import row
 from .tables import NORM, markdown, records, seeds_in, student
 
 Curve = Sequence[dict[str, Any]]
-AT_REST = 5  # the last validations of a run, of which the mean is what it came to
 IN_A_ROW = 3  # validations that are averaged, to tell when a level is reached
 
 
@@ -31,7 +30,7 @@ def learning_speed(results: Path, name: str) -> str:
     rows = []
     for task in learning_tasks(name):
         for seed, siamese in by_method["siamese"].items():
-            level = mean(point[task]["mean"] for point in siamese["curve"][-AT_REST:])
+            level = mean(point[task]["mean"] for point in siamese["curve"][-LAST:])
             of = reached_at(siamese["curve"], task, level)
             same_seed = [by_seed.get(seed) for by_seed in by_method.values()]
             cells = [_updates(reached_at(run["curve"], task, level), of) if run else "–" for run in same_seed]
@@ -129,7 +128,7 @@ def alphas(results: Path) -> str:
             chart = alpha_curves(results, name, method)
             task = chart.tasks[0]
             by_alpha = [[100 * point[task]["mean"] for point in curve] for curve in chart.lines.values()]
-            cells = (f"{mean(found[-AT_REST:]):.1f} ({max(found):.1f})" if found else "–" for found in by_alpha)
+            cells = (f"{mean(found[-LAST:]):.1f} ({max(found):.1f})" if found else "–" for found in by_alpha)
             body.append([f"{DATA_NAMES[name]}, {TITLES[method]}, {task}", *cells])
     return markdown(["", *chart.lines], body)
 
