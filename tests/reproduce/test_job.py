@@ -112,6 +112,28 @@ def test_retrieval_may_be_judged_by_several_metrics(done, tmp_path):
         run_in(path)
 
 
+def test_some_tasks_of_all(done, tmp_path):
+    """A run that was asked all of them is done; one that was asked some is not, where all are asked."""
+    run, folder, record = done
+    some = ("1-shot 3-way", "retrieval 3-way")
+    fewer = replace(run, questions=replace(ASKED, tasks=some))
+    again = perform(fewer, folder / "run", tmp_path)
+    assert again["test"] == {norm: {task: found[task] for task in some} for norm, found in record["test"].items()}
+    assert list(again["test_by_class_mean"]) == ["1-shot 3-way"]
+    path = tmp_path / f"{run.name}.json"
+    assert run_in(path).questions == fewer.questions
+    assert result_of(fewer, folder / "results") == record
+    assert result_of(fewer, tmp_path) == again
+    with pytest.raises(ValueError, match=r"other settings \(questions\)"):
+        result_of(run, tmp_path)
+    more = replace(fewer.questions, episodes=20)
+    assert result_of(replace(run, questions=more), folder / "results") is None
+    assert result_of(replace(run, questions=more), tmp_path) is None
+    path.write_text(json.dumps({**again, "questions": {**again["questions"], "tasks": "1-shot 3-way"}}))
+    with pytest.raises(ValueError, match="'tasks' of its questions must be a list of names"):
+        run_in(path)
+
+
 def test_the_class_mean_is_asked_too(done):
     _, folder, record = done
     images = data.load("glyphs", "test")

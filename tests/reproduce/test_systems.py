@@ -26,7 +26,7 @@ def test_every_run_can_be_made(name):
         assert (run.config.data.split == "trainval") == (name == "omniglot")
         assert run.config.run.seed == int(run.name.rsplit("/", 1)[1])
         assert run.questions.episodes == (1_000 if run.name == "omniglot/systems/arc/0" else 10_000)
-        assert run.questions.ways == ((5,) if run.name == "mini-imagenet/systems/arc/0" else (5, 20))
+        assert set(run.questions.tasks) <= set(COLUMNS[name])
     for method in {run.config.method.name for run in runs}:
         seeds = {run.config.run.seed for run in runs if run.config.method.name == method}
         assert seeds == ({0, 1, 2} if method in PUBLISHED[name] and method not in ONE_SEED else {0})
@@ -82,6 +82,16 @@ def test_which_run_answers_which_column():
         "prototypical-5-shot"
     ] * 2
     assert {label_for("omniglot", "nca", task) for task in tasks} == {"nca"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_column_is_asked_of_the_run_that_it_is_taken_from(name):
+    asked = {run.name.split("/")[2]: run.questions.tasks for run in systems(name)}
+    for method in {run.config.method.name for run in systems(name)}:
+        for task in COLUMNS[name]:
+            assert task in asked[label_for(name, method, task)]
+    assert asked["nca"] == asked["matching-fce-5-shot"] == COLUMNS[name]
+    assert asked["maml-5-shot"] == ("5-shot 5-way",)  # to ask it takes long
 
 
 def test_names():

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from rankshot.data import ImageSet
 from rankshot.fewshot import (
     Answerer,
     Classification,
@@ -54,6 +55,7 @@ class Questions:
     episodes        of every task
     batch_episodes  the same by batch statistics, where every episode is embedded anew; None: as many; 0: none
     retrieval_metrics   by which retrieval among the most classes is judged too; None: by mAP alone
+    tasks           of all ways and shots only these, by their names; None: all of them
     """
 
     ways: tuple[int, ...] = (5, 20)
@@ -62,6 +64,7 @@ class Questions:
     seed: int = 0
     batch_episodes: int | None = None
     retrieval_metrics: tuple[str, ...] | None = None
+    tasks: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What is not asked is not told: so earlier records have it."""
@@ -71,6 +74,9 @@ class Questions:
     def by(self, norm: str) -> int:
         """Episodes of a task."""
         return self.batch_episodes if norm == "batch" and self.batch_episodes is not None else self.episodes
+
+    def of(self, images: ImageSet) -> list[Task]:
+        return [task for task in tasks_for(images, self.ways, self.shots) if self.tasks is None or str(task) in self.tasks]
 
 
 VALIDATION = Questions(episodes=3000, seed=1000, batch_episodes=100)  # others than those that chose the network to keep
@@ -160,8 +166,7 @@ def on_test(model: nn.Module, run: Run) -> dict[str, Any] | None:
     if run.questions is None:
         return None
     images = load(run.config, "test")
-    tasks = tasks_for(images, run.questions.ways, run.questions.shots)
-    return _by_norm(model, images, tasks, run.questions)
+    return _by_norm(model, images, run.questions.of(images), run.questions)
 
 
 def by_class_mean(model: nn.Module, run: Run) -> dict[str, Any] | None:
@@ -169,7 +174,7 @@ def by_class_mean(model: nn.Module, run: Run) -> dict[str, Any] | None:
     if run.questions is None or isinstance(model, Answerer | HasRule):  # it has a rule of its own
         return None
     images, asked = load(run.config, "test"), run.questions
-    tasks = [task for task in tasks_for(images, asked.ways, asked.shots) if isinstance(task, Classification)]
+    tasks = [task for task in asked.of(images) if isinstance(task, Classification)]
     return summary(evaluate(model, images, tasks, asked.episodes, asked.seed, rule="prototype"))
 
 
@@ -207,8 +212,9 @@ def path_of(run: Run, results: Path) -> Path:
 def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     """What is recorded of a run, if it is. A record of other settings is an error: nothing is overwritten.
 
-    One that was asked fewer episodes is not done yet: it is to be asked again, and is replaced then. One that was stopped
-    early is done, if it says so and what it learned is what a run of full length has learned by then; see `_is_cut`.
+    One that was asked fewer episodes is not done yet: it is to be asked again, and is replaced then. One that was asked
+    more tasks is done. So is one that was stopped early, if it says so and what it learned is what a run of full length has
+    learned by then; see `_is_cut`.
     """
     path = path_of(run, results)
     if not path.exists():
@@ -220,8 +226,12 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     changed = [name for name in {**expected, **recorded} if recorded.get(name) != expected.get(name)]
     if "updates" in changed and _is_cut(record, recorded, expected):
         changed.remove("updates")
-    if changed == ["questions"] and asked is not None and _asked_fewer(record, asked):
-        return None
+    before = record.get("questions")
+    if "questions" in changed and isinstance(before, dict) and asked is not None:
+        if _answers(before, asked):
+            changed.remove("questions")
+        elif changed == ["questions"] and _answers(before, asked, WHICH_EPISODES) and _has_fewer(before, asked):
+            return None
     if changed:
         raise ValueError(
             f"{path} was made with other settings ({', '.join(changed)}): to run it anew, move away this file and the "
@@ -230,13 +240,14 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
     return record
 
 
-def _asked_fewer(record: dict[str, Any], asked: dict[str, Any]) -> bool:
-    """And otherwise the same."""
-    before = record["questions"]
-    if not isinstance(before, dict) or not isinstance(before.get("episodes"), int):
-        return False
-    same = all(before.get(name) == asked.get(name) for name in {**before, **asked} if name not in WHICH_EPISODES)
-    return same and before["episodes"] < asked["episodes"]
+def _answers(before: dict[str, Any], asked: dict[str, Any], but: Sequence[str] = ()) -> bool:
+    """Whether questions that were asked are those of today; all tasks may have been asked where some will do."""
+    names = {**before, **asked}.keys() - set(but) - (set() if "tasks" in before else {"tasks"})
+    return all(before.get(name) == asked.get(name) for name in names)
+
+
+def _has_fewer(before: dict[str, Any], asked: dict[str, Any]) -> bool:
+    return isinstance(before.get("episodes"), int) and before["episodes"] < asked["episodes"]
 
 
 def _is_cut(record: dict[str, Any], recorded: dict[str, Any], expected: dict[str, Any]) -> bool:
@@ -261,9 +272,10 @@ def run_in(path: Path) -> Run:
         raise ValueError(f"{path} is no record of a run: 'questions' should hold {least}")
     if asked is not None and not all(_whole_numbers(asked[name]) for name in ("ways", "shots")):
         raise ValueError(f"{path} is no record of a run: 'ways' and 'shots' of its questions must be lists of numbers")
-    metrics = (asked or {}).get("retrieval_metrics", [])
-    if not isinstance(metrics, list) or not all(isinstance(metric, str) for metric in metrics):
-        raise ValueError(f"{path} is no record of a run: 'retrieval_metrics' of its questions must be a list of names")
+    for part in ("retrieval_metrics", "tasks"):
+        names = (asked or {}).get(part, [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"{path} is no record of a run: '{part}' of its questions must be a list of names")
     as_tuples: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in (asked or {}).items()
     }

@@ -8,7 +8,7 @@ What changes nothing is a row of the table of all systems.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def setting_runs(name: str) -> list[Run]:
         Run(
             f"{name}/{system}/{variant}/{seed}",
             config_of(name, system, changed[name].label, seed=seed, **settings),
-            RUNNING,
+            replace(RUNNING, tasks=(changed[name].task,)),
             validation_norms=(),
         )
         for system, changed in SYSTEMS.items()
