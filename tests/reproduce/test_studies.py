@@ -25,8 +25,8 @@ from rankshot.reproduce.studies import (
 def test_every_run_can_be_made():
     on_mini_imagenet, on_omniglot = studies("mini-imagenet"), studies("omniglot")
     runs = [*on_mini_imagenet, *on_omniglot]
-    assert len(on_mini_imagenet) == len(gap()) + 10 + 10 + 7 + 2 + (7 + 2) + 6 + 16
-    assert len(on_omniglot) == 2 * (10 + 5 + 7) + 3
+    assert len(on_mini_imagenet) == len(gap()) + 10 + 10 + 7 + 4 + (5 + 2) + 6 + 16
+    assert len(on_omniglot) == 2 * (10 + 5 + 7) + 5
     assert len({run.name for run in runs}) == len(runs)
     for run in runs:
         assert run.name.split("/")[0] == run.config.data.name

@@ -1,14 +1,15 @@
 """Systems with other settings than those of their presets: one thing changed, or several.
 
-DATA/maml/NAME/SEED                    without something that its authors' code has
+DATA/maml/NAME/SEED                    without something that its authors' code has; short runs
 mini-imagenet/prototypical/NAME/SEED   other factors of the distances; what a recipe of today would add
 
-What changes nothing is a row of the table of all systems.
+What changes nothing is a row of the table of all systems, or a short run too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ POOLED_IN_WORDS = "pooling in place of strides, and no mean over places"
 ADAPTED_IN_WORDS = "the steps of a task change its batch norm too"
 SHORT_OF_20, SHORT_OF_5 = {"rate": 0.1}, {"rate": 0.01}  # as in its paper, but of the mean over the classes, not their sum
 SHORT_IN_WORDS = "steps of {} of the length"
+ALL_IN_WORDS = "all of these"
+FEW_UPDATES = {"updates": 6_000, **FALLS}
 MEAN = {"scale": 0.000625, "updates": 22_000}
 SUM, EXACT = {"scale": 1.0}, {"precision": "float32"}
 SUM_IN_WORDS, EXACT_IN_WORDS = "the sum of the squared differences, as in the paper", "float32 in place of bfloat16"
@@ -37,12 +40,17 @@ class Changed:
     label   of the run that changes nothing, which is that of a preset
     task    that it is trained for
     more_seeds   of these variants, which were rows of the table once
+    shorter      what makes all runs of the study shorter than the row of the table; with one more that changes nothing else
     """
 
     label: str
     task: str
     variants: Variants
     more_seeds: tuple[str, ...] = ()
+    shorter: Mapping[str, Any] = field(default_factory=dict)
+
+    def runs(self) -> Variants:
+        return {**({"nothing": ("nothing", {})} if self.shorter else {}), **self.variants}
 
     def seeds(self, variant: str) -> tuple[int, ...]:
         return SEEDS if variant in self.more_seeds else SEEDS[:1]
@@ -57,7 +65,9 @@ SYSTEMS = {
                 "short": (SHORT_IN_WORDS.format("a twentieth"), SHORT_OF_20),
                 "pooled": (POOLED_IN_WORDS, POOLED),
                 "adapted-norm": (ADAPTED_IN_WORDS, ADAPTED),
+                "all": (ALL_IN_WORDS, {**SHORT_OF_20, **POOLED, **ADAPTED}),
             },
+            shorter=FEW_UPDATES,
         ),
         "mini-imagenet": Changed(
             "maml",
@@ -65,7 +75,9 @@ SYSTEMS = {
             {
                 "short": (SHORT_IN_WORDS.format("a fifth"), SHORT_OF_5),
                 "adapted-norm": (ADAPTED_IN_WORDS, ADAPTED),
+                "all": (ALL_IN_WORDS, {**SHORT_OF_5, **ADAPTED}),
             },
+            shorter={**FEW_UPDATES, "validate_every": 1_000},
         ),
     },
     "prototypical": {
@@ -74,10 +86,8 @@ SYSTEMS = {
             "5-shot 5-way",
             {
                 "mean": ("the mean of the squared differences, which is their sum times 0.000625", MEAN),
-                "scale-0.1": ("their sum times 0.1", {"scale": 0.1}),
                 "sum": (SUM_IN_WORDS, SUM),
                 "float32": (EXACT_IN_WORDS, EXACT),
-                "sum-float32": (f"{SUM_IN_WORDS}; {EXACT_IN_WORDS}", {**SUM, **EXACT}),
                 "cosine": ("the learning rate falls along half a cosine", FALLS),
                 "decay": (
                     "flips and weight decay 0.1",
@@ -95,33 +105,33 @@ def setting_runs(name: str) -> list[Run]:
     return [
         Run(
             f"{name}/{system}/{variant}/{seed}",
-            config_of(name, system, changed[name].label, seed=seed, **settings),
+            config_of(name, system, changed[name].label, seed=seed, **{**changed[name].shorter, **settings}),
             replace(RUNNING, tasks=(changed[name].task,)),
             validation_norms=(),
         )
         for system, changed in SYSTEMS.items()
         if name in changed
-        for variant, (_, settings) in changed[name].variants.items()
+        for variant, (_, settings) in changed[name].runs().items()
         for seed in changed[name].seeds(variant)
     ]
 
 
 def settings_table(system: str, results: Path, name: str) -> str | None:
-    """The published figure, the row of the table of all systems, and what there is of the variants.
+    """The published figure, what changes nothing, and what there is of the variants.
 
     None: there is nothing to compare, or nothing to compare it with.
     """
     changed = SYSTEMS[system].get(name)
     if changed is None:
         return None
-    usual = runs_of(results, name, changed.label)
-    variants = changed.variants.items()
-    found = [(words, seeds_in(results, f"{name}/{system}/{variant}", NORM)) for variant, (words, _) in variants]
-    if not usual or not any(runs for _, runs in found):
+    usual = [] if changed.shorter else [("nothing", runs_of(results, name, changed.label))]
+    variants = changed.runs().items()
+    found = [*usual, *((words, seeds_in(results, f"{name}/{system}/{variant}", NORM)) for variant, (words, _) in variants)]
+    if not found[0][1] or not any(runs for _, runs in found[1:]):
         return None
     published = PUBLISHED[name][system][COLUMNS[name].index(changed.task)]
     body = [["as published", "", "", f"{published:.{DIGITS[name]}f}"]]
-    for words, runs in (("nothing", usual), *found):
+    for words, runs in found:
         if runs:
             updates, episodes = runs[0]["config"]["updates"], asked_by(NORM, runs[0]["questions"])
             told = f"{words} ({seeds_told(runs)})"
