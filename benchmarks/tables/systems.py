@@ -10,8 +10,8 @@ from rankshot.cli.train_options import CALLED
 from rankshot.methods import METHODS
 from rankshot.methods.method import presets_of
 from rankshot.reproduce.plan import BENCHMARKS
-from rankshot.reproduce.published import COLUMNS, DATA_NAMES, PUBLISHED, TITLES
-from rankshot.reproduce.systems import systems_table
+from rankshot.reproduce.published import COLUMNS, DATA_NAMES, DIGITS, PUBLISHED, TITLES
+from rankshot.reproduce.systems import runs_of, systems_table
 from rankshot.reproduce.tables import NORM, counted, main_table, means, seeds_in
 from rankshot.reproduce.tables import markdown as table
 
@@ -114,6 +114,28 @@ def cost_of_adaptation() -> str:
 def _measured_on(r: dict[str, Any]) -> str:
     threads = "" if "+cu" in r["torch"] else f", {r['threads']} threads"
     return f"{r['processor']}{threads}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
+
+
+def few_queries() -> str:
+    """MAML by episodes of 20 images a class, and by those of its authors' code."""
+    path = FOLDER / "few-queries.json"
+    if not path.exists():
+        return "Not measured yet."
+    measured, rows = json.loads(path.read_text()), []
+    for run, tasks in measured["runs"].items():
+        ([task, theirs],) = tasks.items()
+        name, _, label, _ = run.split("/")
+        found = [record["test"][NORM][task] for record in runs_of(ROOT / "results", name, label)]
+        ours = _percent(found[0]) if found else "–"
+        published = PUBLISHED[name]["maml"][COLUMNS[name].index(task)]
+        rows.append([f"{DATA_NAMES[name]}, {task}", f"{published:.{DIGITS[name]}f}", ours, _percent(theirs)])
+    head = ["", "as published", "20 images a class", "as many queries as labelled images"]
+    note = f"`python -m benchmarks.few_queries RUNS`, {measured['episodes']:,} episodes, {_measured_on(measured)}."
+    return f"{note} The column before it is that of the table of all systems.\n\n{table(head, rows)}"
+
+
+def _percent(cell: dict[str, float]) -> str:
+    return f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}"
 
 
 def cost_of_loops() -> str:

@@ -1,0 +1,50 @@
+"""MAML asked as its authors' code asks it: `python -m benchmarks.few_queries RUNS [ROOT]`.
+
+There an episode has as many queries of a class as labelled images, and all of them are normalised together. So what is told
+of a query depends on the others, and there is the same number of each class. Our episodes have 20 images of a class. RUNS
+has the folders of the runs of the table of all systems, as `rankshot reproduce DATA --systems` makes them below
+runs/reproduce. Into results/benchmarks/few-queries.json.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rankshot.fewshot import Classification, evaluate, summary
+from rankshot.files import write_whole
+from rankshot.hardware import circumstances
+from rankshot.models import from_pretrained
+from rankshot.reproduce.systems import config_of, presets
+from rankshot.training.assembly import load
+
+from .places import FOLDER
+
+PLACE = FOLDER / "few-queries.json"
+EPISODES, SEED = 2000, 100
+DATA = ("omniglot", "mini-imagenet")
+
+
+def task_of(label: str) -> Classification:
+    """What a run was trained for, with the authors' number of queries."""
+    shot = 5 if "5-shot" in label else 1
+    return Classification(20 if "20-way" in label else 5, shot, per_class=2 * shot)
+
+
+def main(runs: str, root: str | None = None) -> None:
+    found: dict[str, dict[str, Any]] = {}
+    for name in DATA:
+        for label in presets(name, "maml"):
+            folder = Path(runs) / name / "systems" / label / "0"
+            images = load(config_of(name, "maml", label).changed(root=root), "test")
+            results = evaluate(from_pretrained(folder), images, [task_of(label)], EPISODES, SEED)
+            found[f"{name}/systems/{label}/0"] = summary(results)
+            print(name, label, *results, flush=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    write_whole(PLACE, json.dumps({**circumstances(SEED), "episodes": EPISODES, "runs": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
