@@ -53,3 +53,47 @@ def test_full_context(scale):
             state = state + plain
         expected = attention_of(state, in_context, scale).view(3, 2).sum(-1).log()
         torch.testing.assert_close(model.class_scores(support, queries)[0, query], expected, rtol=1e-4, atol=1e-4)
+
+
+def in_context_by_torch(model, support, queries):
+    """With the LSTM cell of torch, which gets the query itself in every read."""
+    both, _ = model.of_support(support)
+    support = support + both[..., :4] + both[..., 4:]
+    plain = queries.flatten(0, 1)
+    state, memory = torch.zeros_like(plain), torch.zeros_like(plain)
+    for _ in range(model.reads):
+        seen = (state.view_as(queries) @ support.mT).softmax(-1) @ support
+        state, memory = model.of_query(torch.cat([plain, seen.flatten(0, 1)], -1), (state, memory))
+        state = state + plain
+    return support, state.view_as(queries)
+
+
+@pytest.mark.parametrize(("precision", "error"), [(torch.float32, 1e-5), (torch.bfloat16, 0.03)])
+def test_reading_and_its_gradients_are_those_of_torch_s_cell(device, precision, error):
+    model, _ = made("matching-fce", reads=4)
+    model.to(device)
+    support, queries = (torch.randn(2, count, 4, device=device, requires_grad=True) for count in (6, 5))
+    learned = [support, queries, *model.of_support.parameters(), *model.of_query.parameters()]
+    expected = in_context_by_torch(model, support, queries)
+    weights = [torch.randn_like(each) for each in expected]
+    found = model.in_context(support, queries, precision)
+    gradients, expected_gradients = (
+        torch.autograd.grad(sum((each * weight).sum() for each, weight in zip(both, weights, strict=True)), learned)
+        for both in (found, expected)
+    )
+    for one, other in zip([*found, *gradients], [*expected, *expected_gradients], strict=True):
+        assert one.dtype == torch.float32
+        assert (one - other).norm() <= error * other.norm()
+
+
+def test_what_learns_in_half_precision_reads_in_it():
+    images, labels = torch.rand(12, 1, 16, 16), torch.arange(3).repeat_interleave(4)
+    model, method = made("matching-fce", batch_classes=3, batch_size=12)
+    asked = []
+    model.in_context = lambda *arguments: asked.append(arguments[2]) or type(model).in_context(model, *arguments)
+    exact, _ = method.learn(model, images, labels)
+    method.precision = torch.bfloat16
+    coarse, _ = method.learn(model, images, labels)
+    assert asked == [torch.float32, torch.bfloat16]
+    assert coarse.item() == pytest.approx(exact.item(), rel=0.03)
+    assert coarse.item() != exact.item()

@@ -69,9 +69,12 @@ class Episodic(Method):
         embeddings = self.embed(model, images)
         with torch.autocast(images.device.type, enabled=False):
             support, queries = self.split(computable(embeddings))
-            rule: Any = model
-            scores = rule.class_scores(support, queries.flatten(1, 2))
-            return self.cross_entropy(scores), embeddings
+            return self.cross_entropy(self.scores(model, support, queries.flatten(1, 2))), embeddings
+
+    def scores(self, model: Any, support: Tensor, queries: Tensor) -> Tensor:
+        """The scores (tasks, Q, way) of queries (tasks, Q, D), by the network's rule."""
+        scores: Tensor = model.class_scores(support, queries)
+        return scores
 
     def decisive(self, tasks: Sequence[Any]) -> int:
         """The index of the task that decides: classification with as many shots as in training, with the most classes."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from rankshot.limits import positive, whole
 from rankshot.models.network import build_around
@@ -29,14 +30,9 @@ class MatchingNetwork(NetworkWithRule):
         self.scale = positive("scale", scale)
 
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
-        way, shot = support.shape[1:3]
-        support, queries = self.in_context(support.flatten(1, 2), queries)
-        attention = (self.scale * (unit_vectors(queries) @ unit_vectors(support).mT)).log_softmax(-1)
-        return attention.view(*attention.shape[:2], way, shot).logsumexp(-1)
-
-    def in_context(self, support: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-        """(E, S, D) and (E, Q, D) -> the same, as they look in each other's company; here as they are."""
-        return support, queries
+        cosines = unit_vectors(queries) @ unit_vectors(support.flatten(1, 2)).mT
+        attention = (self.scale * cosines).log_softmax(-1)
+        return attention.unflatten(-1, support.shape[1:3]).logsumexp(-1)
 
 
 @register_network("matching-fce")
@@ -53,19 +49,33 @@ class FullContextMatchingNetwork(MatchingNetwork):
         self.of_support = nn.LSTM(dimensions, dimensions, bidirectional=True, batch_first=True)
         self.of_query = nn.LSTMCell(2 * dimensions, dimensions)
 
-    def in_context(self, support: Tensor, queries: Tensor) -> tuple[Tensor, Tensor]:
-        if support.shape[-1] != self.of_support.input_size:
-            raise ValueError(f"made for {self.of_support.input_size} dimensions, got embeddings of {support.shape[-1]}")
+    def class_scores(self, support: Tensor, queries: Tensor, precision: torch.dtype = torch.float32) -> Tensor:
+        labelled, queries = self.in_context(support.flatten(1, 2), queries, precision)
+        return super().class_scores(labelled.view_as(support), queries)
+
+    def in_context(self, support: Tensor, queries: Tensor, precision: torch.dtype) -> tuple[Tensor, Tensor]:
+        """(E, S, D) and (E, Q, D) -> the same, as they look in each other's company.
+
+        precision   of the products with the weights of the second LSTM, which are nearly all of the work
+        """
+        dimensions, cell = support.shape[-1], self.of_query
+        if dimensions != self.of_support.input_size:
+            raise ValueError(f"made for {self.of_support.input_size} dimensions, got embeddings of {dimensions}")
         both, _ = self.of_support(support)
         support = support + torch.stack(both.chunk(2, -1)).sum(0)
-        episodes, asked, dimensions = queries.shape
         plain = queries.reshape(-1, dimensions)
-        state, cell = torch.zeros_like(plain), torch.zeros_like(plain)
+        of_plain, of_seen = cell.weight_ih.to(precision).split(dimensions, 1)
+        of_others = torch.cat([of_seen, cell.weight_hh.to(precision)], 1)
+        # What the query itself says to the gates is the same in every read.
+        always = linear(plain.to(precision), of_plain) + (cell.bias_ih + cell.bias_hh)
+        state, memory = torch.zeros_like(plain), torch.zeros_like(plain)
         for _ in range(self.reads):
             seen = (state.view_as(queries) @ support.mT).softmax(-1) @ support
-            state, cell = self.of_query(torch.cat([plain, seen.reshape(-1, dimensions)], -1), (state, cell))
-            state = state + plain
-        return support, state.view(episodes, asked, dimensions)
+            told = torch.cat([seen.reshape(-1, dimensions), state], -1).to(precision)
+            enter, forget, new, out = (always + linear(told, of_others)).chunk(4, -1)
+            memory = forget.sigmoid() * memory + enter.sigmoid() * new.tanh()
+            state = out.sigmoid() * memory.tanh() + plain
+        return support, state.view_as(queries)
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -138,6 +148,10 @@ class FullContextMatching(Matching):
     def __init__(self, context: Context, *, shot: int = 1, scale: float = 1.0, reads: int = 5) -> None:
         super().__init__(context, shot=shot, scale=scale)
         self.reads = whole("reads", reads, 1, MOST_READS)
+
+    def scores(self, model: nn.Module, support: Tensor, queries: Tensor) -> Tensor:
+        assert isinstance(model, FullContextMatchingNetwork)
+        return model.class_scores(support, queries, self.precision)
 
     def network(self, embedder: nn.Module) -> nn.Module:
         return build_around(embedder, "matching-fce", reads=self.reads, scale=self.scale)
