@@ -32,7 +32,7 @@ class MatchingNetwork(NetworkWithRule):
     def class_scores(self, support: Tensor, queries: Tensor) -> Tensor:
         cosines = unit_vectors(queries) @ unit_vectors(support.flatten(1, 2)).mT
         attention = (self.scale * cosines).log_softmax(-1)
-        return attention.unflatten(-1, support.shape[1:3]).logsumexp(-1)
+        return attention.view(*attention.shape[:2], *support.shape[1:3]).logsumexp(-1)
 
 
 @register_network("matching-fce")
@@ -64,7 +64,7 @@ class FullContextMatchingNetwork(MatchingNetwork):
         both, _ = self.of_support(support)
         support = support + torch.stack(both.chunk(2, -1)).sum(0)
         plain = queries.reshape(-1, dimensions)
-        of_plain, of_seen = cell.weight_ih.to(precision).split(dimensions, 1)
+        of_plain, of_seen = torch.split(cell.weight_ih.to(precision), dimensions, dim=1)
         of_others = torch.cat([of_seen, cell.weight_hh.to(precision)], 1)
         # What the query itself says to the gates is the same in every read.
         always = linear(plain.to(precision), of_plain) + (cell.bias_ih + cell.bias_hh)
