@@ -1,5 +1,7 @@
 """Every run of the studies can be made, is the paper's recipe but for one thing, and is asked the same."""
 
+from dataclasses import replace
+
 import pytest
 
 from rankshot.methods import Context, make_method
@@ -7,6 +9,7 @@ from rankshot.models.shipped import shipped
 from rankshot.reproduce.gap import QUESTIONS, VARIANTS, gap
 from rankshot.reproduce.job import settings_of
 from rankshot.reproduce.plan import BENCHMARKS, DECAY, RUNNING, rows
+from rankshot.reproduce.published import COLUMNS
 from rankshot.reproduce.studies import (
     DECAYS,
     METRICS,
@@ -72,7 +75,8 @@ def test_what_is_compared_with_what_changes_nothing_is_trained_alike(name):
 def test_objectives_are_judged_by_every_metric(name):
     assert len(OBJECTIVES) == 2 * len(METRICS)
     assert {run.questions.retrieval_metrics for run in runs_of(name, "objectives")} == {tuple(METRICS)}
-    assert {run.questions for run in (*runs_of(name, "signs"), *runs_of(name, "batches"))} == {RUNNING}
+    of_columns = replace(RUNNING, tasks=COLUMNS[name])
+    assert {run.questions for run in (*runs_of(name, "signs"), *runs_of(name, "batches"))} == {of_columns}
     [fine] = [run.config for run in runs_of(name, "objectives") if run.name == f"{name}/objectives/precision@5-fine/0"]
     settings = fine.method.settings
     assert [settings[setting] for setting in ("metric", "epsilon", "alpha", "sign")] == ["precision@5", 0.003, 1.0, 1]

@@ -24,6 +24,7 @@ from .gap import DATA, gap
 from .job import Run
 from .plan import BEFORE, BENCHMARKS, DECAY, OF_PHOTOGRAPHS, RUNNING, decayed
 from .plan import SEEDS as PLAN_SEEDS
+from .published import COLUMNS
 from .system_settings import Variants, setting_runs
 
 METRICS = {"ap": "AP", "ndcg": "NDCG", "auc": "AUC", "rr": "reciprocal rank", "precision@5": "precision@5"}
@@ -140,7 +141,7 @@ def studies(name: str) -> list[Run]:
 def runs_of(name: str, study: str) -> list[Run]:
     """Those of one study, seed by seed."""
     studied, config = STUDIED[name], BENCHMARKS[name].config
-    questions = JUDGED if study == "objectives" else RUNNING
+    questions = replace(JUDGED if study == "objectives" else RUNNING, tasks=COLUMNS[name])
     return [
         Run(f"{folder}/{seed}", config("paper", "map-dlm", seed, **{**studied.changes, **settings}), questions)
         for seed in studied.seeds[study]
