@@ -26,7 +26,7 @@ def test_what_differs_from_the_run_that_changes_nothing(system, name):
             ("prototypical", "mini-imagenet"): {
                 "mean": {"scale": 0.000625, "updates": 22_000},
                 "sum": {"scale": 1.0},
-                "float32": {"precision": "float32"},
+                "sum-float32": {"scale": 1.0, "precision": "float32"},
                 "cosine": {"schedule": "cosine"},
                 "decay": {"augment": ["flip"], "optimiser": "adamw", "weight_decay": 0.1},
             },

@@ -29,8 +29,7 @@ SHORT_IN_WORDS = "steps of {} of the length"
 ALL_IN_WORDS = "all of these"
 FEW_UPDATES = {"updates": 6_000, **FALLS}
 MEAN = {"scale": 0.000625, "updates": 22_000}
-SUM, EXACT = {"scale": 1.0}, {"precision": "float32"}
-SUM_IN_WORDS, EXACT_IN_WORDS = "the sum of the squared differences, as in the paper", "float32 in place of bfloat16"
+SUM, SUM_IN_WORDS = {"scale": 1.0}, "the sum of the squared differences, as in the paper"
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ SYSTEMS = {
             {
                 "mean": ("the mean of the squared differences, which is their sum times 0.000625", MEAN),
                 "sum": (SUM_IN_WORDS, SUM),
-                "float32": (EXACT_IN_WORDS, EXACT),
+                "sum-float32": (f"{SUM_IN_WORDS}; float32 in place of bfloat16", {**SUM, "precision": "float32"}),
                 "cosine": ("the learning rate falls along half a cosine", FALLS),
                 "decay": (
                     "flips and weight decay 0.1",
