@@ -3,6 +3,8 @@
 import threading
 from contextlib import contextmanager
 
+import httpx
+
 from rankshot.serve.server import Place, Server
 
 
@@ -17,3 +19,11 @@ def running(embedder, workspace, place=None, limits=None, **more):
     finally:
         server.stop()
         thread.join()
+
+
+@contextmanager
+def asked(*of_server):
+    """A client of a server that is `running` meanwhile, with `.server`."""
+    with running(*of_server) as server, httpx.Client(base_url=server.address, timeout=30) as client:
+        client.server = server
+        yield client

@@ -1,13 +1,10 @@
 """A server for tests to ask: real, on a port of its own."""
 
-from contextlib import contextmanager
-
 import browser as real_browser
-import httpx
 import pytest
 from glyph_pictures import embedder_of
 
-from serving import running
+from serving import asked
 
 
 @pytest.fixture(scope="session")
@@ -26,20 +23,17 @@ def browser():
 @pytest.fixture
 def serve(handwriting, tmp_path):
     """serve(place, limits) -> a context with a client of a new server over the same workspace, and `.server`."""
-
-    @contextmanager
-    def ask(place=None, limits=None):
-        with (
-            running(handwriting, tmp_path / "workspace", place, limits) as server,
-            httpx.Client(base_url=server.address, timeout=30) as client,
-        ):
-            client.server = server
-            yield client
-
-    return ask
+    return lambda place=None, limits=None: asked(handwriting, tmp_path / "workspace", place, limits)
 
 
 @pytest.fixture
 def client(serve):
     with serve() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def untouched(handwriting, tmp_path_factory):
+    """A client of one server for all requests that must change nothing: to start and stop one for each takes its time."""
+    with asked(handwriting, tmp_path_factory.mktemp("untouched") / "workspace") as client:
         yield client

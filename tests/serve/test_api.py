@@ -13,7 +13,7 @@ from glyph_pictures import SHAPES, drawing
 from rankshot import FewShotClassifier
 from rankshot.serve.workspace import Refused
 from rankshot.tensors import read_tensors, write_tensors
-from serving import running
+from serving import asked, running
 
 
 def files(*contents, names=None):
@@ -166,11 +166,19 @@ def zip_of(name, each):
     ],
     ids=["nothing", "outside", "absolute", "deep", "empty", "nested"],
 )
-def test_zips_that_are_no_classifier(client, content):
-    answer = client.post("/api/v1/classifier.zip", content=content)
+def test_zips_that_are_no_classifier(untouched, content):
+    answer = untouched.post("/api/v1/classifier.zip", content=content)
     assert answer.status_code == 400
     assert answer.json() == {"error": "this is no classifier that was downloaded from rankshot, or it is damaged"}
-    assert client.get("/api/v1/state").json()["revision"] == 0
+    assert untouched.get("/api/v1/state").json()["revision"] == 0
+
+
+@pytest.fixture(scope="module")
+def one_class(handwriting, tmp_path_factory):
+    """A client of one server for all errors, which change nothing."""
+    with asked(handwriting, tmp_path_factory.mktemp("one-class") / "workspace") as client:
+        teach(client, "cross", 1)
+        yield client
 
 
 def test_pictures_that_are_none(client):
@@ -208,13 +216,14 @@ def test_pictures_that_are_none(client):
     ],
     ids=map(str, range(11)),
 )
-def test_errors_are_one_sentence(client, ask, status, error):
-    teach(client, "cross", 1)
-    answer = ask(client)
+def test_errors_are_one_sentence(one_class, ask, status, error):
+    before = one_class.get("/api/v1/state").json()
+    answer = ask(one_class)
     assert answer.status_code == status
     assert error in answer.text
     assert "Traceback" not in answer.text
     assert "/" not in answer.json()["error"].replace("multipart/form-data", "") if answer.content else True
+    assert one_class.get("/api/v1/state").json() == before
 
 
 def test_who_waits_for_a_change_hears_of_it(client):

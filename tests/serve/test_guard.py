@@ -28,26 +28,26 @@ def raw(server, text):
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "", "10.1.2.3", "[::1", "localhost@evil.example"]
 )
-def test_a_name_that_leads_here_but_is_not_ours(client, host):
-    answer = client.get("/api/v1/state", headers={"host": host})
+def test_a_name_that_leads_here_but_is_not_ours(untouched, host):
+    answer = untouched.get("/api/v1/state", headers={"host": host})
     assert answer.status_code in (400, 421)
     assert "classes" not in answer.text
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:1", "[::1]:80", "LOCALHOST"])
-def test_our_own_names(client, host):
-    assert client.get("/api/v1/state", headers={"host": host}).status_code == 200
+def test_our_own_names(untouched, host):
+    assert untouched.get("/api/v1/state", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://[", ""])
-def test_another_page_may_not_ask(client, origin):
-    answer = client.post("/api/v1/classes", json={"name": "x"}, headers={"origin": origin})
+def test_another_page_may_not_ask(untouched, origin):
+    answer = untouched.post("/api/v1/classes", json={"name": "x"}, headers={"origin": origin})
     assert (answer.status_code, answer.json()) == (403, {"error": "another page may not ask this server"})
     for site in ("cross-site", "same-site"):
-        assert client.post("/api/v1/undo", headers={"sec-fetch-site": site}).status_code == 403
-        assert client.get("/api/v1/changes", headers={"sec-fetch-site": site}).status_code == 403  # nor keep us busy
-        assert client.get("/", headers={"sec-fetch-site": site}).status_code == 200  # a link may lead here
-    assert client.get("/api/v1/state").json()["revision"] == 0
+        assert untouched.post("/api/v1/undo", headers={"sec-fetch-site": site}).status_code == 403
+        assert untouched.get("/api/v1/changes", headers={"sec-fetch-site": site}).status_code == 403  # nor keep us busy
+        assert untouched.get("/", headers={"sec-fetch-site": site}).status_code == 200  # a link may lead here
+    assert untouched.get("/api/v1/state").json()["revision"] == 0
 
 
 def test_our_own_page_may(client):
