@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
 
 import pytest
 
+from rankshot import schema
 from rankshot.schema import Between, Length, checked, parsed, read_json
 
 
@@ -37,6 +38,19 @@ class Total(TypedDict):
 )
 def test_what_fits(value, hint, wanted):
     assert checked(value, hint, "it") == wanted
+
+
+def test_annotations_are_evaluated_once_for_many_records(monkeypatch):
+    asked = []
+    evaluate = schema.typing.get_type_hints
+    monkeypatch.setattr(schema.typing, "get_type_hints", lambda *kind, **how: asked.append(kind) or evaluate(*kind, **how))
+
+    class Record(TypedDict):
+        name: str
+
+    many = [{"name": str(number)} for number in range(100)]
+    assert checked(many, list[Record], "it") == many
+    assert asked == [(Record,)]
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,12 @@ import difflib
 import json
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NotRequired, Required
+from weakref import WeakKeyDictionary
 
 from .files import read_whole
 
@@ -82,8 +84,21 @@ def checked(value: Any, hint: Any, where: str, key_path: str = "") -> Any:
 
 def check_fields(record: Any, where: str) -> None:
     """The fields of a dataclass against their own hints, in its `__post_init__`: who calls it may be from anywhere."""
-    for name, hint in typing.get_type_hints(type(record), include_extras=True).items():
+    for name, hint in hints_of(type(record)).items():
         object.__setattr__(record, name, checked(getattr(record, name), hint, where, name))
+
+
+def hints_of(kind: Any) -> Mapping[str, Any]:
+    """The type of every field of a dataclass or a typed dictionary.
+
+    Found once: a list of a thousand records asks a thousand times, and Python would evaluate all annotations each time.
+    """
+    if kind not in _HINTS:
+        _HINTS[kind] = MappingProxyType(typing.get_type_hints(kind, include_extras=True))
+    return _HINTS[kind]
+
+
+_HINTS: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()
 
 
 class _Wrong(Exception):
@@ -148,7 +163,7 @@ def _one_of(value: Any, hint: Any, options: tuple[Any, ...], key_path: str) -> A
 def _object(value: Any, hint: Any, key_path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _Wrong(key_path, "an object", value)
-    hints = typing.get_type_hints(hint, include_extras=True)
+    hints = hints_of(hint)
     for name, field_hint in hints.items():  # Python itself does not see through annotations that are texts
         is_needed = typing.get_origin(field_hint) is Required or (
             hint.__total__ and typing.get_origin(field_hint) is not NotRequired
@@ -164,7 +179,7 @@ def _record(value: Any, kind: Any, key_path: str) -> Any:
         return value
     if not isinstance(value, dict):
         raise _Wrong(key_path, "an object", value)
-    hints = typing.get_type_hints(kind, include_extras=True)
+    hints = hints_of(kind)
     for name in value.keys() - hints.keys():
         like = difflib.get_close_matches(str(name), hints, n=1)
         raise _Wrong(_at(key_path, name), f"{like[0]!r}" if like else f"one of {', '.join(hints)}", name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import logging
-import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from rankshot.methods import METHODS
 from rankshot.methods.method import LEARNING_RATE, learning_rate_of
 from rankshot.models.network import NETWORKS, check_embedding_network
 from rankshot.registry import Choice, unknown_setting
-from rankshot.schema import checked, read_json
+from rankshot.schema import checked, hints_of, read_json
 from rankshot.version import FORMAT, check_format
 
 from .old_configs import migrated, with_former_objective
@@ -267,7 +266,7 @@ def _choose(kind: str, name: str, settings: Mapping[str, Any]) -> Choice:
 
 
 def _section(kind: Any, content: Mapping[str, Any], where: str) -> Any:
-    known = typing.get_type_hints(kind)
+    known = hints_of(kind)
     for name in content:
         if name not in known:
             like = difflib.get_close_matches(name, known, n=1)

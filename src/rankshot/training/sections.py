@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import typing
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Annotated, Any, Literal
@@ -25,7 +24,7 @@ from rankshot.models.headed import Head
 from rankshot.models.network import NETWORKS
 from rankshot.preprocess import MOST_PIXELS_A_SIDE
 from rankshot.registry import Choice
-from rankshot.schema import Between, checked
+from rankshot.schema import Between, checked, hints_of
 
 UPDATES = 10**9  # at most
 Updates = Annotated[int, Between(1, UPDATES)]
@@ -50,7 +49,7 @@ def plain(value: Any) -> Any:
 
 def _check(section: Any) -> None:
     """Every setting against its own type: lists become tuples, as JSON has them and as people type them."""
-    hints = typing.get_type_hints(type(section), include_extras=True)
+    hints = hints_of(type(section))
     for setting in fields(section):
         value = plain(getattr(section, setting.name))
         if not isinstance(value, Choice):
