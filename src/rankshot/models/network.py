@@ -259,15 +259,14 @@ def _is_built_around(part: Part) -> bool:
 
 def check_embedding_network(name: str) -> None:
     """Complain of an unknown network, or one that is built around another: a method makes it."""
-    known = embedding_networks()
     if name.startswith("hf:"):
         raise ValueError(f"{name} is a network with its weights: use --init {name}")
     if name not in NETWORKS:
-        raise NETWORKS.unknown(name, sorted(known))
-    if name not in known:
+        raise NETWORKS.unknown(name, sorted(embedding_networks()))
+    if _is_built_around(NETWORKS[name]):  # all others are looked at for the message alone: every config that is read asks
         raise ValueError(
             f"the network {name!r} is built around an embedding network, by its method; an embedding network is "
-            f"{', '.join(map(repr, sorted(known)))}"
+            f"{', '.join(map(repr, sorted(embedding_networks())))}"
         )
 
 
