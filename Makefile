@@ -7,6 +7,9 @@ RUNS := runs/quickstart
 UPDATES := 400
 EPISODES := 1000
 
+# Compiled once, and not by every process that a test starts, also where Python has been told to keep nothing.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup quickstart test test-all lint types pytest docs notebooks bench tables fuzz crash stress versions release clean
 
 setup: $(STAMP)
