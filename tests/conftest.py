@@ -83,7 +83,7 @@ def known_parts():
 
 @pytest.fixture(scope="session")
 def drawn(data_root):
-    """The folder of `glyphs`, to be copied to where another root has it: to draw it takes many seconds."""
+    """The folder of `glyphs`, to be copied to where another root has it: to draw it takes many seconds. No root itself."""
     return data.prepared("glyphs", data_root)
 
 

@@ -49,10 +49,10 @@ def always(monkeypatch):
     monkeypatch.setattr(class_means, "help_reject", lambda *_: True)
 
 
-def test_a_run_leaves_them_beside_its_weights(tmp_path, drawn, always):
-    config = small(updates=4, root=drawn, checkpoint_every=2)
+def test_a_run_leaves_them_beside_its_weights(tmp_path, data_root, always):
+    config = small(updates=4, root=data_root, checkpoint_every=2)
     train(config, tmp_path / "run")
-    images = load("glyphs", "train", drawn)
+    images = load("glyphs", "train", data_root)
     expected = measured(from_pretrained(tmp_path / "run"), images)
     torch.testing.assert_close(read(tmp_path / "run"), expected.double(), atol=1e-3, rtol=0)
     train(config.changed(updates=6), tmp_path / "run", resume=True)
@@ -60,8 +60,8 @@ def test_a_run_leaves_them_beside_its_weights(tmp_path, drawn, always):
     torch.testing.assert_close(read(tmp_path / "run"), again.double(), atol=1e-3, rtol=0)
 
 
-def test_none_are_left_where_they_do_not_help(tmp_path, drawn, monkeypatch):
-    config = small(updates=2, root=drawn)
+def test_none_are_left_where_they_do_not_help(tmp_path, data_root, monkeypatch):
+    config = small(updates=2, root=data_root)
     with monkeypatch.context() as patch:
         patch.setattr(class_means, "help_reject", lambda *_: True)
         train(config, tmp_path / "run")
@@ -92,9 +92,9 @@ def test_whether_they_help():
     assert not help_reject(trained, images[::15], labels[::15])  # a single image of each
 
 
-def test_a_classifier_counts_them_against_an_image(tmp_path, drawn, always):
-    train(small(updates=2, root=drawn), tmp_path / "run")
-    letters, others = load("glyphs", "val", drawn), load("glyphs", "train", drawn)
+def test_a_classifier_counts_them_against_an_image(tmp_path, data_root, always):
+    train(small(updates=2, root=data_root), tmp_path / "run")
+    letters, others = load("glyphs", "val", data_root), load("glyphs", "train", data_root)
     places = np.flatnonzero(letters.labels < 3)
     plain = FewShotClassifier(Embedder(tmp_path / "run"), reject=0.05)
     plain.embedder.class_means = None

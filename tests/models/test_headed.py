@@ -41,8 +41,8 @@ def test_a_linear_map_of_what_the_network_gives(tmp_path):
 
 
 @pytest.mark.slow
-def test_with_its_network_frozen_it_learns_alone(tmp_path, drawn):
-    config = small(updates=3, validate_every=0, head=6, frozen=("all",), root=drawn)
+def test_with_its_network_frozen_it_learns_alone(tmp_path, data_root):
+    config = small(updates=3, validate_every=0, head=6, frozen=("all",), root=data_root)
     train(config.changed(updates=1, learning_rate=1e-30), tmp_path / "before")
     train(config, tmp_path / "after")
     before, after = (read_tensors(tmp_path / name / "model.safetensors") for name in ("before", "after"))
@@ -50,9 +50,9 @@ def test_with_its_network_frozen_it_learns_alone(tmp_path, drawn):
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_the_head_of_another(tmp_path, drawn):
-    train(small(updates=2, validate_every=0, head=6, root=drawn), tmp_path / "first")
-    config = config_for(init=str(tmp_path / "first"), updates=1, validate_every=0, learning_rate=1e-30, root=str(drawn))
+def test_a_run_goes_on_with_the_head_of_another(tmp_path, data_root):
+    train(small(updates=2, validate_every=0, head=6, root=data_root), tmp_path / "first")
+    config = config_for(init=str(tmp_path / "first"), updates=1, validate_every=0, learning_rate=1e-30, root=str(data_root))
     assert config.network.head == 6
     train(config, tmp_path / "second")
     first, second = (headed_in(from_pretrained(tmp_path / name)).head.weight for name in ("first", "second"))
@@ -65,11 +65,11 @@ def test_no_head(head):
         small(head=head)
 
 
-def test_everything_frozen_and_no_head(tmp_path, drawn):
+def test_everything_frozen_and_no_head(tmp_path, data_root):
     with pytest.raises(
         ValueError, match=r"nothing to learn: all weights are frozen, and there is no head that learns \(--head 128\)"
     ):
-        train(small(updates=2, validate_every=0, frozen=("all",), root=drawn), tmp_path / "run")
+        train(small(updates=2, validate_every=0, frozen=("all",), root=data_root), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -89,9 +89,11 @@ def test_a_head_that_starts_as_the_identity(head, tmp_path):
 
 
 @pytest.mark.parametrize("other", ["linear", 6])
-def test_a_head_of_another_kind_begins_anew(other, tmp_path, drawn):
-    train(small(updates=2, validate_every=0, head="scale", root=drawn), tmp_path / "first")
-    config = small(init=str(tmp_path / "first"), head=other, updates=1, validate_every=0, learning_rate=1e-30, root=drawn)
+def test_a_head_of_another_kind_begins_anew(other, tmp_path, data_root):
+    train(small(updates=2, validate_every=0, head="scale", root=data_root), tmp_path / "first")
+    config = small(
+        init=str(tmp_path / "first"), head=other, updates=1, validate_every=0, learning_rate=1e-30, root=data_root
+    )
     train(config, tmp_path / "second")
     assert from_pretrained(tmp_path / "second").description["head"] == other
 
@@ -132,9 +134,9 @@ def test_whitening_one_image_a_class_moves_the_origin_alone():
 
 
 @pytest.mark.slow
-def test_a_whitened_head_may_be_the_best_as_it_was_fitted(tmp_path, drawn):
+def test_a_whitened_head_may_be_the_best_as_it_was_fitted(tmp_path, data_root):
     """What it begins with is measured twice: as the weights come, and fitted. Updates that destroy it change nothing."""
-    config = small(updates=2, validate_every=2, head="whitened", frozen=("all",), root=drawn, validation_ways=(3,))
+    config = small(updates=2, validate_every=2, head="whitened", frozen=("all",), root=data_root, validation_ways=(3,))
     train(config.changed(learning_rate=1e6, init="conv4-omniglot", filters=64), tmp_path / "run")
     validated = [line for line in read_metrics(tmp_path / "run") if "validation" in line]
     assert [line["update"] for line in validated] == [0, 0, 2]
@@ -145,15 +147,15 @@ def test_a_whitened_head_may_be_the_best_as_it_was_fitted(tmp_path, drawn):
 
 
 @pytest.mark.slow
-def test_a_whitened_head_begins_fitted_and_goes_on_as_it_was(tmp_path, drawn):
+def test_a_whitened_head_begins_fitted_and_goes_on_as_it_was(tmp_path, data_root):
     """One that learns nothing more is what whitening makes of it; stopped and resumed, a run ends with the same weights."""
-    config = small(updates=4, validate_every=0, head="whitened", frozen=("all",), root=drawn)
+    config = small(updates=4, validate_every=0, head="whitened", frozen=("all",), root=data_root)
     with pytest.raises(ValueError, match=r"a whitened head is fitted to .*: add --frozen all"):
         train(config.changed(frozen=()), tmp_path / "none")
     train(config.changed(updates=1, learning_rate=1e-30), tmp_path / "still")
     still = headed_in(from_pretrained(tmp_path / "still"))
     assert still.head.is_fitted
-    images = load(config.data.name, "train", drawn)
+    images = load(config.data.name, "train", data_root)
     again = head_for(still.dimensions, "whitened")
     again.fit(embed_all(still.network, images), torch.from_numpy(images.labels))
     torch.testing.assert_close(still.head.weight, again.weight, atol=1e-4, rtol=1e-4)
@@ -163,7 +165,9 @@ def test_a_whitened_head_begins_fitted_and_goes_on_as_it_was(tmp_path, drawn):
     train(config.changed(schedule="constant"), tmp_path / "halves", resume=True)
     first, second = (read_tensors(tmp_path / name / "model.safetensors") for name in ("at-once", "halves"))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    further = config_for(init=str(tmp_path / "whole"), updates=1, validate_every=0, learning_rate=1e-30, root=str(drawn))
+    further = config_for(
+        init=str(tmp_path / "whole"), updates=1, validate_every=0, learning_rate=1e-30, root=str(data_root)
+    )
     assert (further.network.head, further.network.frozen) == ("whitened", ("statistics",))
     # Its head is fitted: all weights may learn now. The statistics of batch norm are those that its network came with.
     train(further, tmp_path / "further")
@@ -199,8 +203,8 @@ def test_a_centred_head_follows_the_mean_and_changes_nothing_in_training():
 
 
 @pytest.mark.slow
-def test_a_centred_head_is_trained_saved_resumed_and_exported(tmp_path, drawn):
-    config = small(updates=8, checkpoint_every=4, validate_every=0, head="centred", root=drawn)
+def test_a_centred_head_is_trained_saved_resumed_and_exported(tmp_path, data_root):
+    config = small(updates=8, checkpoint_every=4, validate_every=0, head="centred", root=data_root)
     train(config, tmp_path / "whole")
     train(config.changed(updates=4), tmp_path / "parts")
     train(config, tmp_path / "parts", resume=True)
@@ -214,24 +218,24 @@ def test_a_centred_head_is_trained_saved_resumed_and_exported(tmp_path, drawn):
 
 
 @pytest.mark.parametrize("method", ["prototypical", "matching-fce", "baseline++", "memory"])
-def test_a_centred_head_is_refused_where_embeddings_are_compared_as_they_are(method, drawn, tmp_path):
-    config = small(head="centred", method=method, root=drawn)
+def test_a_centred_head_is_refused_where_embeddings_are_compared_as_they_are(method, data_root, tmp_path):
+    config = small(head="centred", method=method, root=data_root)
     with pytest.raises(ValueError, match=rf"{re.escape(method)} has learned to compare them as they are: leave out head"):
         train(config, tmp_path / "run")
 
 
 @pytest.mark.parametrize("method", ["maml", "meta-lstm"])
 @pytest.mark.parametrize("head", [8, "linear"])
-def test_who_learns_every_task_anew_has_no_head(method, head, drawn, tmp_path):
+def test_who_learns_every_task_anew_has_no_head(method, head, data_root, tmp_path):
     with pytest.raises(ValueError, match="learns every task anew has a classifier on top of its network: leave out head"):
-        train(small(head=head, method=method, batch_size=32, root=drawn), tmp_path / "run")
+        train(small(head=head, method=method, batch_size=32, root=data_root), tmp_path / "run")
 
 
-def test_a_centred_head_has_a_mean_before_it_is_first_measured(tmp_path, drawn, monkeypatch):
+def test_a_centred_head_has_a_mean_before_it_is_first_measured(tmp_path, data_root, monkeypatch):
     """Or weights to begin with would be measured by a head that takes nothing away, and perhaps stay the best so."""
-    train(small(updates=1, validate_every=0, root=drawn), tmp_path / "first")
+    train(small(updates=1, validate_every=0, root=data_root), tmp_path / "first")
     config = small(
-        updates=1, validate_every=1, learning_rate=1e-30, init=str(tmp_path / "first"), head="centred", root=drawn
+        updates=1, validate_every=1, learning_rate=1e-30, init=str(tmp_path / "first"), head="centred", root=data_root
     )
     happened, means, fit, measure = [], [], Centred.fit, Validator.measure
 
@@ -248,7 +252,7 @@ def test_a_centred_head_has_a_mean_before_it_is_first_measured(tmp_path, drawn, 
     monkeypatch.setattr(Validator, "measure", measured)
     train(config, tmp_path / "second")
     assert happened == ["fitted", "measured", "measured"]
-    network, images = from_pretrained(tmp_path / "first"), load("glyphs", "train", drawn)
+    network, images = from_pretrained(tmp_path / "first"), load("glyphs", "train", data_root)
     torch.testing.assert_close(means[0], Centred.powers(embed_all(network, images)).mean(0), atol=1e-4, rtol=1e-3)
 
 

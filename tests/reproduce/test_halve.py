@@ -12,8 +12,8 @@ from rankshot.training import train
 
 
 @pytest.fixture
-def run(tmp_path, drawn):
-    train(small(updates=2, validate_every=0, root=drawn), tmp_path / "run")
+def run(tmp_path, data_root):
+    train(small(updates=2, validate_every=0, root=data_root), tmp_path / "run")
     return tmp_path / "run"
 
 

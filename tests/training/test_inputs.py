@@ -31,8 +31,8 @@ def messages():
 
 
 @pytest.mark.parametrize("more", [{}, {"average": 0.5}, {"micro_batch": 5}, {"head": "scale"}])
-def test_the_head_learns_what_it_learns_behind_its_network(more, tmp_path, drawn, monkeypatch):
-    config = frozen(drawn, updates=6, **more)
+def test_the_head_learns_what_it_learns_behind_its_network(more, tmp_path, data_root, monkeypatch):
+    config = frozen(data_root, updates=6, **more)
     train(config, tmp_path / "once")
     with monkeypatch.context() as patch:
         patch.setattr(setup, "can_be_embedded_once", lambda *_: False)
@@ -46,8 +46,8 @@ def test_the_head_learns_what_it_learns_behind_its_network(more, tmp_path, drawn
     assert first is None or not torch.allclose(once[head], first(len(once[head])), atol=1e-3)
 
 
-def test_every_view_has_its_turn(drawn):
-    images = load("glyphs", "train", drawn)
+def test_every_view_has_its_turn(data_root):
+    images = load("glyphs", "train", data_root)
     network = torch.nn.Flatten()
     labels, told = torch.from_numpy(images.labels), []
     inputs = embedded_once(network, images.pixels(), labels, ("crop",), 0, torch.float32, told.append)
@@ -64,8 +64,8 @@ def test_every_view_has_its_turn(drawn):
     assert torch.equal(inputs(Batch(indices, noise)), expected)
 
 
-def test_without_augmentation_an_image_has_one_view(drawn):
-    images = load("glyphs", "train", drawn)
+def test_without_augmentation_an_image_has_one_view(data_root):
+    images = load("glyphs", "train", data_root)
     labels, told = torch.from_numpy(images.labels), []
     inputs = embedded_once(torch.nn.Flatten(), images.pixels(), labels, (), 0, torch.float32, told.append)
     assert inputs.views.shape[1] == 1
@@ -82,8 +82,8 @@ def test_pictures_lie_here_or_come_along():
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_goes_on_with_the_same_views(tmp_path, drawn):
-    config = frozen(drawn, updates=6, checkpoint_every=3, augment=("flip", "crop"))
+def test_a_run_that_was_stopped_goes_on_with_the_same_views(tmp_path, data_root):
+    config = frozen(data_root, updates=6, checkpoint_every=3, augment=("flip", "crop"))
     train(config, tmp_path / "whole")
     train(config.changed(updates=3), tmp_path / "stopped")
     (tmp_path / "stopped" / "config.json").write_text((tmp_path / "whole" / "config.json").read_text())
@@ -92,12 +92,12 @@ def test_a_run_that_was_stopped_goes_on_with_the_same_views(tmp_path, drawn):
     assert all(torch.equal(whole[name], stopped[name]) for name in whole)
 
 
-def test_it_says_how_long_that_takes(tmp_path, drawn, messages):
-    train(frozen(drawn, updates=2), tmp_path / "run", progress=messages)
+def test_it_says_how_long_that_takes(tmp_path, data_root, messages):
+    train(frozen(data_root, updates=2), tmp_path / "run", progress=messages)
     assert any(text.startswith("the network is frozen: embeds ") for text in messages.messages)
     assert from_pretrained(tmp_path / "run").description["head"] == "linear"
 
 
-def test_a_network_that_learns_sees_its_images_every_time(tmp_path, drawn, messages):
-    train(frozen(drawn, updates=2, frozen=("0",)), tmp_path / "run", progress=messages)
+def test_a_network_that_learns_sees_its_images_every_time(tmp_path, data_root, messages):
+    train(frozen(data_root, updates=2, frozen=("0",)), tmp_path / "run", progress=messages)
     assert not any("frozen" in text for text in messages.messages)
