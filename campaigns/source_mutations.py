@@ -69,7 +69,7 @@ MUTATIONS: dict[str, list[tuple[str, str, str]]] = {
     "methods": [
         ("prototypical.py", "means = support.mean(2)", "means = support[:, :, 0]"),
         ("matching.py", ".logsumexp(-1)", ".amax(-1)"),
-        ("matching.py", "state = state + plain", "state = state"),
+        ("matching.py", "memory.tanh() + plain", "memory.tanh()"),
         ("nearest.py", ".amax(-1)", ".mean(-1)"),
         ("baseline_plus.py", "shares - self.rate * inverse", "shares + self.rate * inverse"),
         ("memory.py", "(self.keys.gather(1, index) + keys)", "(self.keys.gather(1, index))"),
