@@ -55,14 +55,14 @@ class Studied:
     near_by     weights by which near classes are found; they have learned these very classes
     unchanged   where the runs are that change nothing
     changes     what all runs change of the paper's recipe
-    seeds       of each study
+    seeds       of every variant
     """
 
     classes: tuple[int, ...]
     near_by: str
     unchanged: str
     changes: Mapping[str, Any] = field(default_factory=dict)
-    seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    seeds: tuple[int, ...] = (0,)
 
     def variants(self, study: str) -> Variants:
         return {"objectives": OBJECTIVES, "signs": SIGNS}.get(study) or self.batches()
@@ -100,14 +100,13 @@ STUDIED = {
         classes=(8, 4, 16, 32),
         near_by="conv4-mini-imagenet",
         unchanged=f"{DATA}/paper/map-dlm",
-        seeds={"objectives": (0,), "signs": (0, 1), "batches": (0,)},
     ),
     "omniglot": Studied(
         classes=(16, 8, 32, 64),
         near_by="conv4-omniglot",
         unchanged="omniglot/objectives/ap",
         changes={"updates": 3_000},
-        seeds=dict.fromkeys(STUDIES, (0, 1)),
+        seeds=(0, 1),
     ),
 }
 
@@ -144,7 +143,7 @@ def runs_of(name: str, study: str) -> list[Run]:
     questions = replace(JUDGED if study == "objectives" else RUNNING, tasks=COLUMNS[name])
     return [
         Run(f"{folder}/{seed}", config("paper", "map-dlm", seed, **{**studied.changes, **settings}), questions)
-        for seed in studied.seeds[study]
+        for seed in studied.seeds
         for variant, (_, settings) in studied.variants(study).items()
         if (folder := study_folder(name, study, variant)).startswith(f"{name}/{study}/")
     ]
