@@ -35,13 +35,13 @@ def task_of(label: str) -> Classification:
 
 def main(runs: str, root: str | None = None) -> None:
     found: dict[str, dict[str, Any]] = {}
-    for name in DATA:
-        for label in presets(name, "maml"):
-            folder = Path(runs) / name / "systems" / label / "0"
-            images = load(config_of(name, "maml", label).changed(root=root), "test")
-            results = evaluate(from_pretrained(folder), images, [task_of(label)], EPISODES, SEED)
-            found[f"{name}/systems/{label}/0"] = summary(results)
-            print(name, label, *results, flush=True)
+    asked = {f"{name}/systems/{label}/0": (name, label) for name in DATA for label in presets(name, "maml")}
+    models = {run: from_pretrained(Path(runs) / run) for run in asked}  # all of them are there, or nothing is measured
+    for run, (name, label) in asked.items():
+        images = load(config_of(name, "maml", label).changed(root=root), "test")
+        results = evaluate(models[run], images, [task_of(label)], EPISODES, SEED)
+        found[run] = summary(results)
+        print(run, *results, flush=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_whole(PLACE, json.dumps({**circumstances(SEED), "episodes": EPISODES, "runs": found}, indent=1) + "\n")
 

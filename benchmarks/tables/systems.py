@@ -131,7 +131,7 @@ def few_queries() -> str:
         rows.append([f"{DATA_NAMES[name]}, {task}", f"{published:.{DIGITS[name]}f}", ours, _percent(theirs)])
     head = ["", "as published", "20 images a class", "as many queries as labelled images"]
     note = f"`python -m benchmarks.few_queries RUNS`, {measured['episodes']:,} episodes, {_measured_on(measured)}."
-    return f"{note} The column before it is that of the table of all systems.\n\n{table(head, rows)}"
+    return f"{note} '20 images a class' is the figure of the table of all systems.\n\n{table(head, rows)}"
 
 
 def _percent(cell: dict[str, float]) -> str:

@@ -97,3 +97,22 @@ def test_what_learns_in_half_precision_reads_in_it():
     assert asked == [torch.float32, torch.bfloat16]
     assert coarse.item() == pytest.approx(exact.item(), rel=0.03)
     assert coarse.item() != exact.item()
+
+
+def test_numbers_of_any_precision():
+    """A network of doubles computes in doubles, with gradients as exact; one of halves computes too."""
+    model, _ = made("matching-fce", reads=2, scale=3.0)
+    support, queries = torch.randn(1, 2, 2, 4), torch.randn(1, 3, 4)
+    exact = model.double().class_scores(support.double(), queries.double())
+    inputs = support.double().requires_grad_(), queries.double().requires_grad_()
+    assert torch.autograd.gradcheck(model.class_scores, inputs)
+    halves = model.bfloat16().class_scores(support.bfloat16(), queries.bfloat16())
+    torch.testing.assert_close(halves.double(), exact, atol=0.1, rtol=0.1)
+
+
+def test_what_wraps_a_network_learns_as_it_does():
+    images, labels = torch.rand(12, 1, 16, 16), torch.arange(3).repeat_interleave(4)
+    model, method = made("matching-fce", batch_classes=3, batch_size=12)
+    expected, _ = method.learn(model, images, labels)
+    loss, _ = method.learn(torch.compile(model, backend="eager"), images, labels)
+    torch.testing.assert_close(loss, expected)

@@ -129,9 +129,37 @@ def test_some_tasks_of_all(done, tmp_path):
     more = replace(fewer.questions, episodes=20)
     assert result_of(replace(run, questions=more), folder / "results") is None
     assert result_of(replace(run, questions=more), tmp_path) is None
+    one = replace(run, questions=replace(ASKED, tasks=some[1:]))
+    assert result_of(one, tmp_path) == again
+    with pytest.raises(ValueError, match=r"other settings \(questions\)"):
+        result_of(replace(run, questions=replace(ASKED, tasks=("2-shot 3-way",))), tmp_path)
+    assert result_of(replace(one, questions=replace(one.questions, episodes=20)), tmp_path) is None
     path.write_text(json.dumps({**again, "questions": {**again["questions"], "tasks": "1-shot 3-way"}}))
     with pytest.raises(ValueError, match="'tasks' of its questions must be a list of names"):
         run_in(path)
+
+
+def test_tasks_that_there_are_not(tmp_path):
+    """Are complained of before a run learns anything."""
+    run = Run("small", small(updates=2, validate_every=0), replace(ASKED, tasks=("1-shot 4-way",)))
+    with pytest.raises(
+        ValueError, match="there is no task '1-shot 4-way' among '1-shot 3-way', '2-shot 3-way', 'retrieval"
+    ):
+        perform(run, tmp_path / "run", tmp_path)
+    assert not (tmp_path / "run").exists()
+    for none in ((), "1-shot 3-way"):
+        with pytest.raises(ValueError, match=r"tasks must be names such as \('1-shot 5-way',\), or None"):
+            replace(ASKED, tasks=none)
+
+
+@pytest.mark.parametrize("episodes", [True, -3, 0, "7", None])
+def test_a_number_of_episodes_that_is_none(done, tmp_path, episodes):
+    run, _, record = done
+    path = tmp_path / f"{run.name}.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({**record, "questions": {**record["questions"], "episodes": episodes}}))
+    with pytest.raises(ValueError, match=r"other settings \(questions\)"):
+        result_of(run, tmp_path)
 
 
 def test_the_class_mean_is_asked_too(done):

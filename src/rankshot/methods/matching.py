@@ -49,8 +49,8 @@ class FullContextMatchingNetwork(MatchingNetwork):
         self.of_support = nn.LSTM(dimensions, dimensions, bidirectional=True, batch_first=True)
         self.of_query = nn.LSTMCell(2 * dimensions, dimensions)
 
-    def class_scores(self, support: Tensor, queries: Tensor, precision: torch.dtype = torch.float32) -> Tensor:
-        labelled, queries = self.in_context(support.flatten(1, 2), queries, precision)
+    def class_scores(self, support: Tensor, queries: Tensor, precision: torch.dtype | None = None) -> Tensor:
+        labelled, queries = self.in_context(support.flatten(1, 2), queries, precision or support.dtype)
         return super().class_scores(labelled.view_as(support), queries)
 
     def in_context(self, support: Tensor, queries: Tensor, precision: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -149,9 +149,11 @@ class FullContextMatching(Matching):
         super().__init__(context, shot=shot, scale=scale)
         self.reads = whole("reads", reads, 1, MOST_READS)
 
-    def scores(self, model: nn.Module, support: Tensor, queries: Tensor) -> Tensor:
-        assert isinstance(model, FullContextMatchingNetwork)
-        return model.class_scores(support, queries, self.precision)
+    def scores(self, model: Any, support: Tensor, queries: Tensor) -> Tensor:
+        if self.precision == torch.float32:
+            return super().scores(model, support, queries)
+        scores: Tensor = model.class_scores(support, queries, self.precision)
+        return scores
 
     def network(self, embedder: nn.Module) -> nn.Module:
         return build_around(embedder, "matching-fce", reads=self.reads, scale=self.scale)

@@ -66,6 +66,10 @@ class Questions:
     retrieval_metrics: tuple[str, ...] | None = None
     tasks: tuple[str, ...] | None = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.tasks, str) or self.tasks == ():
+            raise ValueError(f"tasks must be names such as ('1-shot 5-way',), or None for all of them, got {self.tasks!r}")
+
     def to_json(self) -> dict[str, Any]:
         """What is not asked is not told: so earlier records have it."""
         content: dict[str, Any] = json.loads(json.dumps(asdict(self)))
@@ -76,7 +80,11 @@ class Questions:
         return self.batch_episodes if norm == "batch" and self.batch_episodes is not None else self.episodes
 
     def of(self, images: ImageSet) -> list[Task]:
-        return [task for task in tasks_for(images, self.ways, self.shots) if self.tasks is None or str(task) in self.tasks]
+        there_are = {str(task): task for task in tasks_for(images, self.ways, self.shots)}
+        for name in self.tasks or ():
+            if name not in there_are:
+                raise ValueError(f"there is no task {name!r} among {', '.join(map(repr, there_are))}")
+        return [task for name, task in there_are.items() if self.tasks is None or name in self.tasks]
 
 
 VALIDATION = Questions(episodes=3000, seed=1000, batch_episodes=100)  # others than those that chose the network to keep
@@ -102,6 +110,8 @@ def perform(run: Run, folder: Path, results: Path, *, side_by_side: int = 1) -> 
 
     side_by_side   how many runs share the machine, which its speed depends on; with more than one this one is silent
     """
+    if run.questions is not None:
+        run.questions.of(load(run.config, "test"))  # complains now, and not when all has been learned
     made = made_by(folder, run.config.run.updates, side_by_side)
     status = train(run.config, folder, resume=True, progress=Callback() if side_by_side > 1 else None)
     curve = [{"update": line["update"], **line["validation"]} for line in read_metrics(folder) if "validation" in line]
@@ -241,13 +251,16 @@ def result_of(run: Run, results: Path) -> dict[str, Any] | None:
 
 
 def _answers(before: dict[str, Any], asked: dict[str, Any], but: Sequence[str] = ()) -> bool:
-    """Whether questions that were asked are those of today; all tasks may have been asked where some will do."""
-    names = {**before, **asked}.keys() - set(but) - (set() if "tasks" in before else {"tasks"})
-    return all(before.get(name) == asked.get(name) for name in names)
+    """Whether questions that were asked are those of today; more tasks may have been asked than are asked today."""
+    names = {**before, **asked}.keys() - {"tasks", *but}
+    tasks = before.get("tasks")
+    has_tasks = tasks is None or (isinstance(tasks, list) and "tasks" in asked and {*asked["tasks"]} <= {*map(str, tasks)})
+    return has_tasks and all(before.get(name) == asked.get(name) for name in names)
 
 
 def _has_fewer(before: dict[str, Any], asked: dict[str, Any]) -> bool:
-    return isinstance(before.get("episodes"), int) and before["episodes"] < asked["episodes"]
+    episodes = before.get("episodes")
+    return type(episodes) is int and 0 < episodes < asked["episodes"]
 
 
 def _is_cut(record: dict[str, Any], recorded: dict[str, Any], expected: dict[str, Any]) -> bool:

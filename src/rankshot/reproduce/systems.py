@@ -45,7 +45,7 @@ UNLIKE_PRESETS: dict[str, dict[str, dict[str, Any]]] = {
 # ARC compares every query with every labelled image: 30,000 pairs in an episode of 20 classes with five images each.
 ASKED_LESS: dict[tuple[str, str], dict[str, Any]] = {("omniglot", "arc"): {"episodes": 1_000}}
 ANSWERERS = ("maml", "meta-lstm", "arc")  # they have no embeddings, and to ask them takes long
-ONE_SEED = ("maml", "meta-lstm", "arc")  # which take hours
+ONE_SEED = ("maml", "meta-lstm", "arc")  # which take longest
 FAR = 3.0  # points from the published figure: further away needs a reason
 
 
