@@ -112,7 +112,7 @@ def cost_of_adaptation() -> str:
 
 
 def _measured_on(r: dict[str, Any]) -> str:
-    threads = "" if "+cu" in r["torch"] else f", {r['threads']} threads"
+    threads = "" if "+cu" in r["torch"] else f", {r['threads']} thread{'s' * (r['threads'] != 1)}"
     return f"{r['processor']}{threads}, torch {r['torch']}, {r['date']}, commit {r['commit'][:10]}"
 
 
