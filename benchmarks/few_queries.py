@@ -1,7 +1,7 @@
 """MAML asked as its authors' code asks it: `python -m benchmarks.few_queries RUNS [ROOT]`.
 
-There an episode has as many queries of a class as labelled images, and all of them are normalised together. So what is told
-of a query depends on the others, and there is the same number of each class. Our episodes have 20 images of a class. RUNS
+There an episode has as many queries of a class as labelled images, and all of them are normalised together. So the answer
+to a query depends on the others, and each class has the same number of them. Our episodes have 20 images of a class. RUNS
 has the folders of the runs of the table of all systems, as `rankshot reproduce DATA --systems` makes them below
 runs/reproduce. Into results/benchmarks/few-queries.json.
 """
@@ -18,6 +18,7 @@ from rankshot.files import write_whole
 from rankshot.hardware import circumstances
 from rankshot.models import from_pretrained
 from rankshot.reproduce.systems import config_of, presets
+from rankshot.training import TrainConfig
 from rankshot.training.assembly import load
 
 from .places import FOLDER
@@ -27,10 +28,10 @@ EPISODES, SEED = 2000, 100
 DATA = ("omniglot", "mini-imagenet")
 
 
-def task_of(label: str) -> Classification:
-    """What a run was trained for, with the authors' number of queries."""
-    shot = 5 if "5-shot" in label else 1
-    return Classification(20 if "20-way" in label else 5, shot, per_class=2 * shot)
+def task_of(config: TrainConfig) -> Classification:
+    """What a run is trained for, with the authors' number of queries."""
+    shot = config.method.settings["shot"]
+    return Classification(config.batch.classes, shot, per_class=2 * shot)
 
 
 def main(runs: str, root: str | None = None) -> None:
@@ -38,8 +39,8 @@ def main(runs: str, root: str | None = None) -> None:
     asked = {f"{name}/systems/{label}/0": (name, label) for name in DATA for label in presets(name, "maml")}
     models = {run: from_pretrained(Path(runs) / run) for run in asked}  # all of them are there, or nothing is measured
     for run, (name, label) in asked.items():
-        images = load(config_of(name, "maml", label).changed(root=root), "test")
-        results = evaluate(models[run], images, [task_of(label)], EPISODES, SEED)
+        config = config_of(name, "maml", label).changed(root=root)
+        results = evaluate(models[run], load(config, "test"), [task_of(config)], EPISODES, SEED)
         found[run] = summary(results)
         print(run, *results, flush=True)
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rankshot.reproduce.published import COLUMNS, DATA_NAMES, DIGITS, PUBLISHED
 from rankshot.reproduce.systems import presets
-from rankshot.reproduce.tables import NORM, asked_by, markdown, records
+from rankshot.reproduce.tables import NORM, asked_by, in_percent, markdown, records
 
 from ..places import ROOT
 
@@ -49,8 +49,7 @@ def _row(label: str, task: str, place: str, run: dict[str, Any]) -> list[str]:
     planned, cell = run["config"]["updates"], run["test"][NORM][task]
     updates = f"{_made(run):,}" + (f" of {planned:,}" if planned != _made(run) else "")
     rate = "falls to 0" if run["config"].get("schedule") == "cosine" else "constant"
-    figures = f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}"
-    return [label, updates, rate, figures, f"{asked_by(NORM, run['questions']):,}", f"[json](../results/{place})"]
+    return [label, updates, rate, in_percent(cell), f"{asked_by(NORM, run['questions']):,}", f"[json](../results/{place})"]
 
 
 def factors() -> str:
@@ -60,8 +59,7 @@ def factors() -> str:
         pattern = f"{prefix}[0-9].*json"
         for path in sorted(FACTORS.glob(pattern), key=lambda path: float(path.stem.removeprefix(prefix))):
             [run], factor = records(RESULTS, f"trials/{FACTORS.name}/{path.stem}"), float(path.stem.removeprefix(prefix))
-            cell = run["validation"][NORM][task]
-            figures = f"{100 * cell['mean']:.1f} ± {100 * cell['interval']:.1f}"
+            figures = in_percent(run["validation"][NORM][task], 1)
             link = f"[json](../results/trials/{FACTORS.name}/{path.name})"
             rows.append([task, FACTORS_IN_WORDS.get(factor, f"{factor:g}"), f"{run['config']['updates']:,}", figures, link])
     return markdown(["trained and judged by", "factor", "updates", "accuracy", "json"], rows)

@@ -6,6 +6,7 @@ import json
 
 from rankshot.models.shipped import FOLDER as SHIPPED
 from rankshot.models.shipped import shipped
+from rankshot.reproduce.tables import in_percent
 from rankshot.reproduce.tables import markdown as table
 
 from ..places import FOLDER, ROOT
@@ -119,7 +120,7 @@ def ready() -> str:
     rows = [
         [
             f"`{name}`",
-            *(f"{100 * r['tasks'][task]['mean']:.1f} ± {100 * r['tasks'][task]['interval']:.1f}" for task in tasks),
+            *(in_percent(r["tasks"][task], 1) for task in tasks),
         ]
         for name, r in evaluations.items()
     ]

@@ -12,7 +12,7 @@ from rankshot.methods.method import presets_of
 from rankshot.reproduce.plan import BENCHMARKS
 from rankshot.reproduce.published import COLUMNS, DATA_NAMES, DIGITS, PUBLISHED, TITLES
 from rankshot.reproduce.systems import runs_of, systems_table
-from rankshot.reproduce.tables import NORM, counted, main_table, means, seeds_in
+from rankshot.reproduce.tables import NORM, counted, in_percent, main_table, means, seeds_in
 from rankshot.reproduce.tables import markdown as table
 
 from ..places import FOLDER, ROOT
@@ -126,16 +126,12 @@ def few_queries() -> str:
         ([task, theirs],) = tasks.items()
         name, _, label, _ = run.split("/")
         found = [record["test"][NORM][task] for record in runs_of(ROOT / "results", name, label)]
-        ours = _percent(found[0]) if found else "–"
+        ours = in_percent(found[0]) if found else "–"
         published = PUBLISHED[name]["maml"][COLUMNS[name].index(task)]
-        rows.append([f"{DATA_NAMES[name]}, {task}", f"{published:.{DIGITS[name]}f}", ours, _percent(theirs)])
+        rows.append([f"{DATA_NAMES[name]}, {task}", f"{published:.{DIGITS[name]}f}", ours, in_percent(theirs)])
     head = ["", "as published", "20 images a class", "as many queries as labelled images"]
     note = f"`python -m benchmarks.few_queries RUNS`, {measured['episodes']:,} episodes, {_measured_on(measured)}."
     return f"{note} '20 images a class' is the figure of the table of all systems.\n\n{table(head, rows)}"
-
-
-def _percent(cell: dict[str, float]) -> str:
-    return f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}"
 
 
 def cost_of_loops() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import statistics
 
+from rankshot.reproduce.tables import in_percent
 from rankshot.reproduce.tables import markdown as table
 
 from ..places import FOLDER, QUICKSTART
@@ -114,10 +115,7 @@ def quickstart() -> str:
     rows = [
         [
             task,
-            *(
-                f"{100 * column[task]['mean']:.1f} ± {100 * column[task]['interval']:.1f}"
-                for column in r["columns"].values()
-            ),
+            *(in_percent(column[task], 1) for column in r["columns"].values()),
         ]
         for task in tasks
     ]

@@ -19,10 +19,9 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, NotRequired, Required
-from weakref import WeakKeyDictionary
 
 from .files import read_whole
 
@@ -84,21 +83,17 @@ def checked(value: Any, hint: Any, where: str, key_path: str = "") -> Any:
 
 def check_fields(record: Any, where: str) -> None:
     """The fields of a dataclass against their own hints, in its `__post_init__`: who calls it may be from anywhere."""
-    for name, hint in hints_of(type(record)).items():
+    for name, hint in hints_of(record.__class__).items():
         object.__setattr__(record, name, checked(getattr(record, name), hint, where, name))
 
 
+@cache
 def hints_of(kind: Any) -> Mapping[str, Any]:
     """The type of every field of a dataclass or a typed dictionary.
 
     Found once: a list of a thousand records asks a thousand times, and Python would evaluate all annotations each time.
     """
-    if kind not in _HINTS:
-        _HINTS[kind] = MappingProxyType(typing.get_type_hints(kind, include_extras=True))
-    return _HINTS[kind]
-
-
-_HINTS: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 class _Wrong(Exception):

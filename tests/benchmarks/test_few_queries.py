@@ -10,12 +10,12 @@ from benchmarks.few_queries import task_of
 from benchmarks.tables import systems
 from rankshot import data, fewshot
 from rankshot.models import from_pretrained
-from rankshot.reproduce.systems import presets
+from rankshot.reproduce.systems import config_of, presets
 from rankshot.training import train
 
 
 def test_as_many_queries_of_a_class_as_labelled_images():
-    tasks = {label: task_of(label) for label in presets("omniglot", "maml")}
+    tasks = {label: task_of(config_of("omniglot", "maml", label)) for label in presets("omniglot", "maml")}
     assert {label: (task.way, task.shot, task.per_class) for label, task in tasks.items()} == {
         "maml": (5, 1, 2),
         "maml-20-way": (20, 1, 2),

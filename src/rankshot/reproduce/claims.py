@@ -15,7 +15,7 @@ from .figures import LAST, alpha_curves, learning_runs, learning_tasks
 from .plan import METHODS
 from .published import COLUMNS, DATA_NAMES, PUBLISHED, TITLES
 from .systems import row
-from .tables import NORM, markdown, records, seeds_in, student
+from .tables import NORM, in_percent, markdown, records, seeds_in, student
 
 Curve = Sequence[dict[str, Any]]
 IN_A_ROW = 3  # validations that are averaged, to tell when a level is reached
@@ -143,6 +143,6 @@ def turned(results: Path) -> str:
     for label, file in files.items():
         found = read_json(file)
         tasks = (found["tasks"][task] for task in COLUMNS["omniglot"])
-        body.append([label, *(f"{100 * cell['mean']:.2f} ± {100 * cell['interval']:.2f}" for cell in tasks)])
+        body.append([label, *map(in_percent, tasks)])
         told.append(found["episodes"])
     return f"{markdown(['`conv4-omniglot`', *COLUMNS['omniglot']], body)}\n\n{min(told):,} episodes per task."

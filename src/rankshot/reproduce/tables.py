@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -28,6 +28,15 @@ UNMIRRORED = "unmirrored"  # what a network of mirror images gives without them
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def in_percent(cell: Mapping[str, float], digits: int = 2) -> str:
+    """The mean of a task and its interval, as `fewshot.summary` has them.
+
+    >>> in_percent({"mean": 0.5, "interval": 0.0123})
+    '50.00 ± 1.23'
+    """
+    return f"{100 * cell['mean']:.{digits}f} ± {100 * cell['interval']:.{digits}f}"
 
 
 def records(results: Path, pattern: str) -> list[Record]:
@@ -223,8 +232,7 @@ def advantage_table(results: Path) -> str | None:
 
 
 def _advantage(ours: dict[str, float], pairs: dict[str, float]) -> list[str]:
-    cells = [f"{100 * each['mean']:.2f} ± {100 * each['interval']:.2f}" for each in (ours, pairs)]
-    return [*cells, f"{100 * (ours['mean'] - pairs['mean']):+.2f}"]
+    return [in_percent(ours), in_percent(pairs), f"{100 * (ours['mean'] - pairs['mean']):+.2f}"]
 
 
 def again_table(results: Path, name: str) -> str | None:

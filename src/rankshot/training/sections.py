@@ -49,7 +49,7 @@ def plain(value: Any) -> Any:
 
 def _check(section: Any) -> None:
     """Every setting against its own type: lists become tuples, as JSON has them and as people type them."""
-    hints = hints_of(type(section))
+    hints = hints_of(section.__class__)
     for setting in fields(section):
         value = plain(getattr(section, setting.name))
         if not isinstance(value, Choice):

@@ -9,7 +9,7 @@ from typing import Any
 
 from rankshot.schema import read_json
 
-from ..tables import counted, either
+from ..tables import counted, either, in_percent
 from ..tables import markdown as table
 from .contenders import METHODS
 from .fine_tuning import FOLDER as FINE_TUNED
@@ -72,7 +72,7 @@ def deep_in_short(results: Path) -> str:
     rows = []
     for name, path in found.items():
         figures = [read_json(path)["results"]["prototype"][task] for task in tasks]
-        rows.append([name, *(f"{100 * each['mean']:.2f} ± {100 * each['interval']:.2f}" for each in figures)])
+        rows.append([name, *map(in_percent, figures)])
     rows += [[f"{name}, as published", *values, "–"] for name, values in PUBLISHED.items()]
     return table(["mini-ImageNet, ResNet-12", *tasks], rows)
 
@@ -87,8 +87,7 @@ def heads(results: Path) -> str:
             how = f"{trial['loss']}, rate {trial['rate']:g}, {trial['updates']} updates" if trial["loss"] else "–"
             shown = [found[rule][task] for task in ("1-shot 5-way", "5-shot 5-way") for rule in RULES]
             shown.append(found[RULES[0]]["retrieval 20-way"])
-            cells = [f"{100 * value['mean']:.2f} ± {100 * value['interval']:.2f}" for value in shown]
-            rows.append([f"`{network.name}`", trial["head"], how, *cells])
+            rows.append([f"`{network.name}`", trial["head"], how, *map(in_percent, shown)])
     tasks = [f"{shot}-shot, {rule}" for shot in (1, 5) for rule in ("class mean", "logistic")]
     return table(["", "head", "trained with", *tasks, "retrieval"], rows)
 
